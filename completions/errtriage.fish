@@ -1,0 +1,1 @@
+complete --command errtriage --no-files --arguments "(env _ERRTRIAGE_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) errtriage)" --condition "env _ERRTRIAGE_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) errtriage"

@@ -1,0 +1,47 @@
+"""errtriage turns a failing answer into the next right step.
+
+``triage`` is the whole Python interface: it finds the payloads in a value or in bytes, applies their contracts and
+returns one Verdict for each. Importing this package is cheap; the work is imported with the first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from errtriage.model import Verdict
+
+__all__ = ["triage"]
+__version__ = "0.1.0"
+
+
+def triage(
+    value_or_bytes: Any,
+    *,
+    contract: str | None = None,
+    tool: str | None = None,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> list[Verdict]:
+    """Return a verdict for each payload in a JSON value, a text or bytes, in order; an empty list where there is none.
+
+    Bytes and text may be anything that holds payloads: a document, JSON Lines, a log, a raw HTTP response. With
+    ``contract`` only that contract is sought. ``tool`` is the name of the tool that answered, or a class of tools.
+    ``status`` and ``headers`` are what the transport knew when only the body was kept. Secrets are redacted.
+
+    Raises ``errtriage.model.Failure`` for a contract that there is not.
+    """
+    from errtriage.contracts import bundled
+    from errtriage.inputs import decode
+    from errtriage.model import Http
+    from errtriage.verdicts import Triage
+
+    packs = bundled()
+    worker = Triage(packs, forced=packs.get(contract) if contract else None, tool=tool, http=Http.known(status, headers))
+    if isinstance(value_or_bytes, bytes | bytearray | memoryview):
+        text, lossy = decode(bytes(value_or_bytes))
+        return list(worker.text(text, lossy=lossy))
+    if isinstance(value_or_bytes, str):
+        return list(worker.text(value_or_bytes))
+    return list(worker.value(value_or_bytes))

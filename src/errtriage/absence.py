@@ -1,0 +1,41 @@
+"""Says what was found where no payload was, so that a person sees why."""
+
+from __future__ import annotations
+
+from errtriage import jsontext
+
+
+def describe(name: str, data: bytes, text: str, contracts: list[str]) -> str:
+    """One sentence: what was looked for, and what was there instead."""
+    where = "standard input" if name == "-" else name
+    return f"{where}: no payload of {_listed(contracts)} found; {_instead(data, text)}."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _instead(data: bytes, text: str) -> str:
+    if not data.strip():
+        return "the input is empty"
+    try:
+        value, _ = jsontext.read(text)
+    except jsontext.TooDeep:
+        return f"it is JSON nested deeper than {jsontext.MAX_DEPTH} levels, which is not read"
+    except jsontext.Unreadable as error:
+        parts = sum(1 for _ in jsontext.scan(text))
+        if parts:
+            return f"{'a JSON value was' if parts == 1 else f'{parts} JSON values were'} read in it, none of a known shape"
+        byte = len(text[: error.at].encode("utf-8", "replace"))
+        return f"it is not JSON at byte {byte}, and no line of it holds any"
+    if isinstance(value, dict):
+        return f"it is a JSON object with {_keys(value)}, which is none of their shapes"
+    if isinstance(value, list):
+        return f"it is a JSON array of {len(value)}, none of a known shape"
+    return "it is a single JSON value, not an object"
+
+
+def _keys(value: dict[str, object]) -> str:
+    names = [repr(name[:40]) for name in list(value)[:6]]
+    more = f" and {len(value) - 6} more" if len(value) > 6 else ""
+    return f"the keys {', '.join(names)}{more}" if names else "no keys"

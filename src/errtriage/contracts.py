@@ -1,0 +1,219 @@
+"""Finds and loads contract packs: the data in ``schemas`` from which every decision follows.
+
+Files are read when they are needed, so that one pack more costs nothing at start-up. Nothing in a pack is evaluated
+or fetched: conditions are JSON Schemas, compiled offline and with regular expressions that run in linear time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from errtriage.model import Failure
+
+Condition = Mapping[str, Any]
+
+
+@cache
+def packs_folder() -> Path:
+    """The folder with the bundled packs: beside the package in a wheel, at the top of a checkout."""
+    here = Path(__file__).resolve().parent
+    for folder in (here / "schemas", here.parents[1] / "schemas"):
+        if folder.is_dir():
+            return folder
+    raise Failure("errtriage is installed without its contract packs (no folder `schemas`).", "Install it again.", 70)
+
+
+def load(path: Path) -> Any:
+    """Read one JSON file of a pack. Raises Failure where it is missing or not JSON."""
+    try:
+        return orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise Failure(f"The contract pack's file {path} cannot be read ({error.strerror}).", "Install errtriage again.") from None
+    except ValueError as error:
+        raise Failure(f"The contract pack's file {path} is not JSON: {error}.", "Correct it and try again.") from None
+
+
+def compiled(schema: Condition) -> jsonschema_rs.Draft202012Validator:
+    """Compile a schema: nothing is fetched, and patterns cannot run away."""
+    return jsonschema_rs.Draft202012Validator(dict(schema), offline=True, pattern_options=jsonschema_rs.RegexOptions())
+
+
+class Conditions:
+    """Compiled conditions, each compiled when it is first asked for and kept by the identity of its data."""
+
+    def __init__(self) -> None:
+        self._validators: dict[int, tuple[Condition, jsonschema_rs.Draft202012Validator]] = {}
+
+    def hold(self, condition: Condition | None, facts: Any) -> bool:
+        """Whether ``facts`` satisfy ``condition``; no condition always holds."""
+        if condition is None:
+            return True
+        kept = self._validators.get(id(condition))
+        if kept is None:
+            # The data is kept beside it, so that its identity cannot be reused.
+            kept = self._validators[id(condition)] = (condition, compiled(condition))
+        return kept[1].is_valid(facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One entry of a catalogue, with what its group adds."""
+
+    data: Mapping[str, Any]
+    group: Mapping[str, Any]
+
+    @property
+    def retryable(self) -> bool | None:
+        """What the contract says about retrying this code, where it says so."""
+        value = self.data.get("retryable", self.group.get("retryable"))
+        return value if isinstance(value, bool) else None
+
+
+class Catalogue:
+    """A contract's codes: single ones first, then ranges of numbers in their order."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        groups = {group["name"]: group for group in data["groups"]}
+        self.unknown: Mapping[str, Any] = data["unknown"]
+        self.groups: Mapping[str, Mapping[str, Any]] = groups
+        self.entries = [Code(entry, groups[entry["group"]]) for entry in data["codes"]]
+        self._by_code = {entry.data["code"]: entry for entry in self.entries if "code" in entry.data}
+        self._ranges = [entry for entry in self.entries if "from" in entry.data]
+
+    def find(self, code: str | None) -> Code | None:
+        """The entry of ``code``, or None where the catalogue has none."""
+        if code is None:
+            return None
+        if entry := self._by_code.get(code):
+            return entry
+        if code.lstrip("-").isdecimal() and len(code) < 20:
+            number = int(code)
+            return next((entry for entry in self._ranges if entry.data["from"] <= number <= entry.data["to"]), None)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One shape of a contract: where it occurs, how it is recognised, where its fields are."""
+
+    contract: Contract
+    data: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The shape's name, as verdicts print it."""
+        return str(self.data["name"])
+
+    @property
+    def schema_file(self) -> Path:
+        """The file of the shape's JSON Schema."""
+        return self.contract.folder / str(self.data["schema"])
+
+    def matches(self, probe: Mapping[str, Any]) -> bool:
+        """Whether a value and what is known around it are this shape."""
+        return self.contract.conditions.hold(self.data["match"], probe)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether ``value`` satisfies the shape's JSON Schema (the fast validator's answer)."""
+        return self.contract.accepts(self.schema_file, value)
+
+
+class Contract:
+    """One contract pack. Everything but its ``contract.json`` is read when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data: Mapping[str, Any] = load(folder / "contract.json")
+        self.name: str = self.data["name"]
+        self.shapes = [Shape(self, shape) for shape in self.data["shapes"]]
+        self.conditions = Conditions()
+        self._schemas: dict[Path, jsonschema_rs.Draft202012Validator] = {}
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The code catalogue."""
+        return Catalogue(load(self.folder / "codes.json"))
+
+    @cached_property
+    def tree(self) -> Mapping[str, Any]:
+        """The decision tree."""
+        tree: Mapping[str, Any] = load(self.folder / "tree.json")
+        return tree
+
+    @cached_property
+    def rules(self) -> list[Mapping[str, Any]]:
+        """The lint rules."""
+        path = self.folder / "rules.json"
+        return list(load(path)["rules"]) if path.is_file() else []
+
+    @property
+    def secret_parameters(self) -> list[str]:
+        """Query parameters whose values the service redacts."""
+        return list(self.data.get("redact", {}).get("query_parameters", []))
+
+    def shape(self, name: str) -> Shape:
+        """The shape of this name. Raises KeyError where the contract has none."""
+        for shape in self.shapes:
+            if shape.name == name:
+                return shape
+        raise KeyError(name)
+
+    def class_of(self, tool: str | None) -> str | None:
+        """The class of a tool that the contract knows (or of a class itself), else None."""
+        if tool is None:
+            return None
+        if tool in self.data.get("classes", {}):
+            return tool
+        value = self.data.get("tools", {}).get(tool)
+        return str(value) if value is not None else None
+
+    def accepts(self, schema_file: Path, value: Any) -> bool:
+        """Whether ``value`` satisfies one of the pack's JSON Schemas."""
+        validator = self._schemas.get(schema_file)
+        if validator is None:
+            validator = self._schemas[schema_file] = compiled(load(schema_file))
+        return validator.is_valid(value)
+
+
+class Contracts:
+    """The packs of a run, the most specific first."""
+
+    def __init__(self, packs: list[Contract]) -> None:
+        self.packs = sorted(packs, key=lambda pack: (pack.data["rank"], pack.name))
+        self.secret_parameters = frozenset(name for pack in self.packs for name in pack.secret_parameters)
+
+    def __iter__(self) -> Iterator[Contract]:
+        return iter(self.packs)
+
+    def names(self) -> list[str]:
+        """The names of all contracts."""
+        return [pack.name for pack in self.packs]
+
+    def get(self, name: str) -> Contract:
+        """The contract of this name. Raises Failure, which offers the nearest name, where there is none."""
+        for pack in self.packs:
+            if pack.name == name:
+                return pack
+        raise Failure(*unknown_name("contract", name, self.names()))
+
+
+def unknown_name(kind: str, name: str, known: list[str]) -> tuple[str, str]:
+    """Message and hint for a name that is none of the known ones, with the nearest of them."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.lower(), known, 1, 0.5)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    return f"There is no {kind} {name!r}.", f"{hint}Known: {', '.join(known)}."
+
+
+@cache
+def bundled() -> Contracts:
+    """The packs that errtriage brings along."""
+    return Contracts([Contract(path.parent) for path in sorted(packs_folder().glob("*/contract.json"))])

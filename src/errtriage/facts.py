@@ -1,0 +1,209 @@
+"""Locates what a contract decides by: the fields of a shape, what the wrappers know, and the ids.
+
+Where a field is and what type counts stands in the pack; a field of another type is absent, so that no decision
+rests on what the contract does not allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from errtriage import delays, payloads
+from errtriage.contracts import Contract, Shape
+from errtriage.model import Context, Payload
+from errtriage.pointers import MISSING, follow
+
+Facts = dict[str, Any]
+
+#: How many members of a payload are looked at for ids (a bound against hostile input).
+_MOST_MEMBERS = 20_000
+
+
+def probe(value: Any, context: Context, inner: Any, *, forced: bool) -> Facts:
+    """What a shape is recognised by: the value and what is known around it."""
+    known: Facts = {"value": value, "forced": forced, "body": context.body, "rpc_result": context.wrappers[-1:] == ("jsonrpc",)}
+    if inner is not None:
+        known["inner"] = inner
+    if context.http:
+        _put(known, http_status=context.http.status, media_type=context.http.media_type)
+    result = context.tool_result
+    if result is not None and result.value is value:
+        _put(known, is_error=value.get("isError"), structured=value.get("structuredContent"))
+        blocks = value.get("content")
+        if len(result.texts) == 1 and (isinstance(blocks, str) or len(blocks) == 1):
+            known["only_text"] = result.texts[0]
+    return known
+
+
+def _put(facts: Facts, **values: Any) -> None:
+    facts.update({name: value for name, value in values.items() if value is not None})
+
+
+def wrapper_facts(context: Context) -> Facts:
+    """What the wrappers around a payload know, by the names that conditions use."""
+    facts: Facts = {}
+    if http := context.http:
+        wait = delays.retry_after(http.headers, context.received)
+        _put(facts, http_status=http.status, reason=http.reason, method=http.method, media_type=http.media_type)
+        _put(facts, retry_after_ms=wait.delay_ms, retry_after_header=wait.header, retry_after_fault=wait.fault, allow=http.headers.get("allow"))
+        facts["headers_seen"] = http.headers_seen
+        if wait.stated:
+            facts["retry_after"] = True
+    if result := context.tool_result:
+        _put(facts, is_error=result.is_error)
+        facts["mismatch"] = result.mismatch
+        facts["silent"] = not (result.text or "").strip() and result.value.get("structuredContent") is None
+    if (rpc := context.rpc) is not None:
+        both = [name for name in ("result", "error") if rpc.get(name) is not None]
+        facts["rpc_members"] = ("neither", "one", "both")[len(both)]
+    return facts
+
+
+def payload_facts(payload: Payload, shape: Shape) -> Facts:
+    """Every fact about a payload but those that its catalogue adds."""
+    facts = wrapper_facts(payload.context)
+    facts["shape"] = payload.shape
+    facts["truncated"] = payload.truncated
+    documents = _documents(payload)
+    for name, field in shape.data["fields"].items():
+        for place in field["at"]:
+            value = _typed(_locate(documents, place), field["type"])
+            if value is not None:
+                facts[name] = str(value) if name == "code" else value
+                break
+    return facts
+
+
+def _documents(payload: Payload) -> dict[str, Any]:
+    context = payload.context
+    http = {"status": context.http.status, "reason": context.http.reason} if context.http else {}
+    result = context.tool_result
+    text = result.text if result is not None else None
+    return {"": payload.value, "inner": payload.inner, "meta": context.meta, "http": http, "text": text}
+
+
+def _locate(documents: Mapping[str, Any], place: str) -> Any:
+    document, colon, path = place.rpartition(":") if not place.startswith("/") else ("", "", place)
+    found = follow(documents[document] if colon or not document else None, path)
+    return None if found is MISSING else found
+
+
+def _typed(value: Any, types: list[str]) -> Any:
+    """The value if it is of one of the types, else None. ``keys`` and ``list`` make names and scalars into a list of words."""
+    for kind in types:
+        match kind:
+            case "string" if isinstance(value, str):
+                return value
+            case "boolean" if isinstance(value, bool):
+                return value
+            case "integer" | "positive-integer" if isinstance(value, int | float) and not isinstance(value, bool):
+                if value == value and abs(value) != float("inf") and value == int(value) and (kind == "integer" or value > 0):
+                    return int(value)
+            case "number" if isinstance(value, int | float) and not isinstance(value, bool):
+                return value
+            case "object" if isinstance(value, dict):
+                return value
+            case "array" if isinstance(value, list):
+                return value
+            case "keys" if isinstance(value, dict) and value:
+                return ", ".join(value)
+            case "list" if isinstance(value, list) and value and all(isinstance(item, str | int) for item in value):
+                return ", ".join(map(str, value))
+            case "any":
+                return value
+    return None
+
+
+def add_catalogue(facts: Facts, contract: Contract) -> Mapping[str, Any] | None:
+    """Add what the catalogue says about the fact ``code``; return its entry, or None where there is none."""
+    code = facts.get("code")
+    if code is None:
+        return None
+    entry = contract.catalogue.find(code)
+    facts["group"] = entry.data["group"] if entry else "unknown"
+    if entry and entry.retryable is not None:
+        facts["documented_retryable"] = entry.retryable
+    return entry.data if entry else None
+
+
+def add_tool(facts: Facts, contract: Contract, given: str | None, asked: str | None, prefix: str) -> None:
+    """Add the tool and its class: as given by the user, else the payload's, else the request's, else the words before.
+
+    ``given`` may be a class of tools instead, which leaves the tool as found otherwise.
+    """
+    tools: Mapping[str, str] = contract.data.get("tools", {})
+    classes: Mapping[str, str] = contract.data.get("classes", {})
+    as_class = given if given in classes and given not in tools else None
+    word = prefix.split()[-1].removesuffix(":") if prefix.strip() else ""
+    named = None if as_class else given
+    tool = named or facts.get("operation") or asked or (word if word in tools else None)
+    _put(facts, tool=tool, operation=tool, tool_class=as_class or contract.class_of(tool))
+
+
+def ids(payload: Payload, shape: Shape, names: list[str], headers: list[str]) -> tuple[str | None, dict[str, str]]:
+    """The id to quote, and every id found by the name that it has there.
+
+    A shape that documents its id has that one or none; elsewhere it is the first of the well-known ``names`` in the
+    payload (in their order, shallowest first), else the first of the ``headers``.
+    """
+    documents = _documents(payload)
+    found: dict[str, str] = {}
+    documented = []
+    for place in shape.data["ids"]["correlation"]:
+        if (value := _id_text(_locate(documents, place))) is not None:
+            documented.append(value)
+            found.setdefault(place.rpartition("/")[2], value)
+    in_payload: dict[str, str] = {}
+    for name, value in _named(payload, set(names)):
+        in_payload.setdefault(_plain(name), value)
+        found.setdefault(name, value)
+    in_headers = list(_in_headers(payload.context, headers))
+    for name, value in in_headers:
+        found.setdefault(name, value)
+    if shape.data["ids"]["documented"]:
+        return (documented[0] if documented else None), found
+    known = [in_payload[name] for name in names if name in in_payload] + [value for _, value in in_headers]
+    return (known[0] if known else None), found
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
+def _id_text(value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value) or None
+
+
+def _named(payload: Payload, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Members with a well-known name, the shallowest first; also those of JSON objects in the text of a tool result."""
+    level: list[Any] = [payload.value, payload.inner]
+    result = payload.context.tool_result
+    if result is not None and result.value is payload.value:
+        level += [part.value for text in result.texts for part in payloads.records(text)]
+    looked_at = 0
+    while level and looked_at < _MOST_MEMBERS:
+        below: list[Any] = []
+        for value in level:
+            looked_at += 1
+            if isinstance(value, list):
+                below += value
+            elif isinstance(value, dict):
+                for name, member in value.items():
+                    if _plain(name) in names and (text := _id_text(member)) is not None:
+                        yield name, text
+                below += value.values()
+        level = [value for value in below if isinstance(value, dict | list)]
+
+
+def _in_headers(context: Context, headers: list[str]) -> Iterator[tuple[str, str]]:
+    if context.http is None:
+        return
+    for name in headers:
+        value = context.http.headers.get(name.lower(), "").strip()
+        if name.lower() == "traceparent":
+            value = value.split("-")[1] if value.count("-") >= 3 else ""
+        if value:
+            yield context.http.names.get(name.lower(), name), value

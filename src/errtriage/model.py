@@ -1,0 +1,236 @@
+"""The nouns of errtriage: what every command makes and every renderer takes.
+
+Imports nothing else of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    """What became of the call, as far as the answer tells."""
+
+    SUCCESS = "success"
+    PENDING = "pending"
+    NEEDS_INPUT = "needs-input"
+    FAILURE = "failure"
+    PARTIAL = "partial"
+    UNCERTAIN = "uncertain"
+    CANCELLED = "cancelled"
+    UNRECOGNISED = "unrecognised"
+
+
+class Action(StrEnum):
+    """The one next step that a verdict names."""
+
+    NONE = "none"
+    RETRY = "retry"
+    WAIT = "wait"
+    FOLLOW_HINT = "follow-hint"
+    FIX_ARGUMENTS = "fix-arguments"
+    DECIDE = "decide"
+    CHOOSE_OTHER_OPERATION = "choose-other-operation"
+    READ_FIRST = "read-first"
+    CONFIRM = "confirm"
+    REAUTHORIZE = "reauthorize"
+    REPORT = "report"
+
+
+#: Exit codes of ``explain --exit-code``; an unrecognised outcome exits with UNRECOGNISED_EXIT instead.
+ACTION_EXIT: Mapping[Action, int] = {
+    Action.NONE: 0,
+    **{action: 10 + i for i, action in enumerate(list(Action)[1:])},
+}
+UNRECOGNISED_EXIT = 20
+
+
+class Failure(Exception):
+    """An expected failure of ours: what is wrong, and what to do next, in one sentence each.
+
+    ``exit_code`` is what the process ends with when nothing else went on (2: wrong usage or unreadable input).
+    """
+
+    def __init__(self, message: str, hint: str = "", exit_code: int = 2) -> None:
+        super().__init__(f"{message} {hint}".strip())
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """What the transport knew: status, reason phrase, headers by lower-case name, and the request's method."""
+
+    status: int | None = None
+    reason: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    method: str | None = None
+    #: Whether the headers were really seen (only then can one be missing).
+    headers_seen: bool = False
+    #: The headers' names as they stand there, by lower-case name.
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def known(cls, status: int | None, headers: Mapping[str, str] | None) -> Http | None:
+        """What is known of a response from outside of the input; None where nothing is."""
+        if status is None and not headers:
+            return None
+        headers = headers or {}
+        lower = {name.lower(): value for name, value in headers.items()}
+        return cls(status, None, lower, headers_seen=bool(headers), names={name.lower(): name for name in headers})
+
+    @property
+    def media_type(self) -> str | None:
+        """The response's media type in lower case, without parameters."""
+        value = self.headers.get("content-type")
+        return value.partition(";")[0].strip().lower() if value else None
+
+
+@dataclass(slots=True)
+class ToolResult:
+    """An MCP tool result as a wrapper, under its canonical names.
+
+    ``mismatch`` says whether its structured content and its text block hold different payloads.
+    """
+
+    value: dict[str, Any]
+    texts: tuple[str, ...] = ()
+    mismatch: bool = False
+
+    @property
+    def is_error(self) -> bool | None:
+        """``isError`` where it is a boolean; absent means false (MCP, Tools); None where it holds something else."""
+        flag = self.value.get("isError")
+        if flag is None:
+            return False
+        return flag if isinstance(flag, bool) else None
+
+    @property
+    def text(self) -> str | None:
+        """All text blocks joined by newlines, or None where there is none."""
+        return "\n".join(self.texts) if self.texts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the wrappers around a payload know, from the outside in."""
+
+    wrappers: tuple[str, ...] = ()
+    http: Http | None = None
+    tool_result: ToolResult | None = None
+    rpc: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None
+    #: The words before the JSON text on its line.
+    prefix: str = ""
+    #: When the innermost log record says it was written, as it stands there.
+    received: Any = None
+    #: Whether a log record (or another wrapper) of this JSON text was passed already.
+    inside: bool = False
+    #: Whether the value is the whole body of the HTTP response, and not something inside it.
+    body: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """One payload as it was found: its value, the shape it was recognised as, and what was around it.
+
+    ``inner`` is the result inside an answer that was recognised as a whole; ``line`` is 1-based.
+    """
+
+    value: Any
+    contract: str
+    shape: str
+    context: Context
+    inner: Any = None
+    tool: str | None = None
+    line: int = 1
+    truncated: bool = False
+    repaired: bool = False
+    #: With a contract forced: matched no shape of it, judged against the nearest one.
+    unmatched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One question of a decision tree and the answer that was given."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One root cause for which a payload does not satisfy its schema; the pointer is an RFC 6901 JSON Pointer."""
+
+    pointer: str
+    keyword: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One lint rule that a payload breaks; the pointer leads into the payload, or into the wrapper the message names."""
+
+    rule: str
+    level: str
+    pointer: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What is known of the next call: None where the contract does not say. Delays are in milliseconds."""
+
+    same_arguments: bool | None = None
+    same_idempotency_key: bool | None = None
+    delay_ms: int | None = None
+    backoff_ms: tuple[int, ...] | None = None
+    max_attempts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a payload was found and what was peeled off; ``file`` is ``-`` for standard input, ``line`` 1-based."""
+
+    file: str
+    line: int
+    wrappers: tuple[str, ...]
+    http_status: int | None
+    rpc_id: str | int | float | None
+    ids: Mapping[str, str]
+    truncated: bool
+    repaired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What errtriage says about one payload; the fields are those of the published verdict schema, in its order."""
+
+    contract: str
+    shape: str
+    outcome: Outcome
+    code: str | None
+    operation: str | None
+    resource: str | None
+    message: str | None
+    retryable: bool | None
+    action: Action
+    summary: str
+    explanation: str
+    steps: tuple[str, ...]
+    never: tuple[str, ...]
+    say: str
+    retry: Retry | None
+    correlation_id: str | None
+    trace: tuple[Step, ...]
+    valid: bool
+    violations: tuple[Violation, ...]
+    findings: tuple[Finding, ...]
+    source: Source
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of ``explain --exit-code`` for this verdict."""
+        return UNRECOGNISED_EXIT if self.outcome is Outcome.UNRECOGNISED else ACTION_EXIT[self.action]

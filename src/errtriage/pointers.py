@@ -1,0 +1,26 @@
+"""JSON Pointers (RFC 6901): building and following them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+#: What ``follow`` returns where a pointer leads nowhere; None is a value of its own.
+MISSING: Any = object()
+
+
+def pointer(parts: Iterable[str | int]) -> str:
+    """The pointer to the member under ``parts``."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def follow(value: Any, path: str) -> Any:
+    """The member that ``path`` leads to, or MISSING."""
+    for part in path.split("/")[1:]:
+        if isinstance(value, dict):
+            value = value.get(part.replace("~1", "/").replace("~0", "~"), MISSING)
+        elif isinstance(value, list) and part.isdecimal() and len(part) < 10 and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return MISSING
+    return value

@@ -1,0 +1,1 @@
+"""One module per output format. Only ``text`` imports Rich."""

@@ -1,0 +1,56 @@
+"""What outcomes and actions are called in output for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from errtriage.model import Action, Outcome, Verdict
+
+OUTCOMES: Mapping[Outcome, str] = {
+    Outcome.SUCCESS: "Succeeded",
+    Outcome.PENDING: "Pending",
+    Outcome.NEEDS_INPUT: "Needs input",
+    Outcome.FAILURE: "Failed",
+    Outcome.PARTIAL: "Partly done",
+    Outcome.UNCERTAIN: "Outcome unknown",
+    Outcome.CANCELLED: "Cancelled",
+    Outcome.UNRECOGNISED: "Unrecognised answer",
+}
+
+ACTIONS: Mapping[Action, str] = {
+    Action.NONE: "nothing to do",
+    Action.RETRY: "retry the same call",
+    Action.WAIT: "wait",
+    Action.FOLLOW_HINT: "do what the service says",
+    Action.FIX_ARGUMENTS: "fix the call",
+    Action.DECIDE: "you decide",
+    Action.CHOOSE_OTHER_OPERATION: "choose another operation",
+    Action.READ_FIRST: "read before anything else",
+    Action.CONFIRM: "a person must confirm",
+    Action.REAUTHORIZE: "stop: access must be granted again",
+    Action.REPORT: "report it and stop",
+}
+
+
+def identity(verdict: Verdict) -> str:
+    """What the verdict is about, in one line: contract, code, operation, resource."""
+    named = [verdict.contract, verdict.code or verdict.shape, verdict.operation, verdict.resource]
+    return " · ".join(" ".join(part.split()) for part in named if part)
+
+
+def origin(verdict: Verdict) -> str:
+    """Where the payload was found and what was peeled off."""
+    source = verdict.source
+    file = "standard input" if source.file == "-" else source.file
+    parts = [f"{file}, line {source.line}"]
+    if source.wrappers:
+        parts.append("in " + " > ".join(source.wrappers))
+    if source.http_status is not None:
+        parts.append(f"HTTP {source.http_status}")
+    if source.rpc_id is not None:
+        parts.append(f"JSON-RPC id {source.rpc_id}")
+    if source.repaired:
+        parts.append("mended to be read")
+    if source.truncated:
+        parts.append("cut short")
+    return "; ".join(parts)

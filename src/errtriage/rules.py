@@ -1,0 +1,123 @@
+"""The lint rules: conditions from the packs, and the few general predicates that packs may name.
+
+A rule applies to payloads of its own contract or, with ``about``, to any payload that has this wrapper around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from errtriage.contracts import Condition, Contract, Contracts
+from errtriage.facts import Facts
+from errtriage.model import Finding, Payload
+from errtriage.pointers import MISSING, follow, pointer
+from errtriage.redact import service_secrets
+from errtriage.wording import Words
+
+Rule = Mapping[str, Any]
+Holds = Callable[[Condition, Any], bool]
+
+
+def findings(payload: Payload, facts: Facts, words: Words, contracts: Contracts) -> tuple[Finding, ...]:
+    """Every rule that a payload breaks, in the order of the packs."""
+    found = []
+    for contract in contracts:
+        for rule in _rules_for(payload, contract):
+            found += _broken(rule, payload, facts, words, contract)
+    return tuple(found)
+
+
+def _rules_for(payload: Payload, contract: Contract) -> Iterator[Rule]:
+    own = contract.name == payload.contract
+    if not own and not contract.data.get("wraps"):
+        return
+    present = _wrappers(payload)
+    for rule in contract.rules:
+        about = rule.get("about")
+        if about in present if about else own and payload.shape in rule.get("shapes", (payload.shape,)):
+            yield rule
+
+
+def _wrappers(payload: Payload) -> dict[str, Any]:
+    """What a rule may point into, by name."""
+    context = payload.context
+    places: dict[str, Any] = {"payload": payload.value}
+    if context.tool_result is not None:
+        places["tool-result"] = context.tool_result.value
+    if context.meta is not None:
+        places["meta"] = {"_meta": context.meta}
+    if context.rpc is not None:
+        places["jsonrpc"] = context.rpc
+    if context.http is not None:
+        places["http"] = {"status": context.http.status, "headers": context.http.headers}
+    return places
+
+
+def _broken(rule: Rule, payload: Payload, facts: Facts, words: Words, contract: Contract) -> Iterator[Finding]:
+    places = _wrappers(payload)
+    target = places.get(rule.get("in", "payload"), MISSING)
+    if target is MISSING:
+        return
+    hold = contract.conditions.hold
+    if "when" in rule and not hold(rule["when"], facts):
+        return
+    for at in _places(rule, target, places, words, contract):
+        yield Finding(rule["id"], rule["level"], at, words.say(rule["message"]) or rule["what"])
+
+
+def _places(rule: Rule, target: Any, places: Mapping[str, Any], words: Words, contract: Contract) -> Iterator[str]:
+    check = rule.get("check")
+    if check is None:
+        yield _first_place(rule.get("at", ""), target, words)
+        return
+    match check["name"]:
+        case "differs":
+            if _differ(_at(check["left"], places), _at(check["right"], places)):
+                yield rule["at"]
+        case "secret":
+            yield from _secrets(check["at"], target, contract.secret_parameters)
+        case "undocumented":
+            yield from _undocumented(check["documented"], target)
+        case "each":
+            yield from _each(check, target, rule.get("at", ""), contract.conditions.hold)
+
+
+def _first_place(at: Any, target: Any, words: Words) -> str:
+    """The first of the given places that exists in the target (a place may stand under a condition)."""
+    places = [at] if isinstance(at, str | Mapping) else at
+    said = [place for each in places if (place := words.say(each)) is not None]
+    return next((place for place in said if follow(target, place) is not MISSING), said[0] if len(said) == 1 else "")
+
+
+def _at(place: str, places: Mapping[str, Any]) -> Any:
+    wrapper, colon, path = place.partition(":")
+    return follow(places.get(wrapper, {}), path) if colon else follow(places["payload"], place)
+
+
+def _differ(left: Any, right: Any) -> bool:
+    return left is not MISSING and right is not MISSING and right is not None and left != right
+
+
+def _secrets(at: list[str], target: Any, parameters: list[str]) -> Iterator[str]:
+    for place in at:
+        value = follow(target, place)
+        items = [(f"{place}/{i}", item) for i, item in enumerate(value)] if isinstance(value, list) else [(place, value)]
+        for path, text in items:
+            if isinstance(text, str) and service_secrets(text, parameters) != text:
+                yield path
+
+
+def _undocumented(documented: Mapping[str, list[str]], target: Any) -> Iterator[str]:
+    for place, names in documented.items():
+        value = follow(target, place)
+        if isinstance(value, dict):
+            yield from (place + pointer([name]) for name in value if name not in names)
+
+
+def _each(check: Mapping[str, Any], target: Any, at: str, hold: Holds) -> Iterator[str]:
+    items = follow(target, check["at"])
+    for i, item in enumerate(items if isinstance(items, list) else []):
+        if not hold(check["item"], item):
+            place = f"{check['at']}/{i}"
+            yield place + at if follow(item, at) is not MISSING else place

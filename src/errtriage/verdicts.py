@@ -1,0 +1,240 @@
+"""From a text to its verdicts: find payloads, identify them, walk the contract's tree, say what follows.
+
+This page is the program. It does no input and no output, and it knows no contract: what is decided stands in the packs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from errtriage import delays, facts as locate, payloads, rules
+from errtriage.contracts import Contract, Contracts, Shape
+from errtriage.facts import Facts
+from errtriage.model import Action, Context, Http, Outcome, Payload, Retry, Source, Step, Verdict, Violation
+from errtriage.redact import clean, secrets
+from errtriage.wording import Words, shown
+from errtriage.wrappers import Peeler
+
+
+class Triage:
+    """Makes verdicts about texts and values.
+
+    ``forced`` limits it to one contract; ``tool`` is a tool or a class of tools; ``http`` is what the transport knew
+    when only the body was kept; ``redact`` hides secrets in everything that is shown.
+    """
+
+    def __init__(
+        self,
+        contracts: Contracts,
+        *,
+        forced: Contract | None = None,
+        tool: str | None = None,
+        http: Http | None = None,
+        redact: bool = True,
+    ) -> None:
+        self._contracts = contracts
+        self._forced = forced
+        self._candidates = [forced] if forced else list(contracts)
+        self._tool = tool
+        self._http = http
+        self._redact = redact
+        self._ids = next((pack.data["well_known_ids"] for pack in contracts if "well_known_ids" in pack.data), {"names": [], "headers": []})
+
+    def text(self, text: str, file: str = "-", *, lossy: bool = False) -> Iterator[Verdict]:
+        """Yield the verdicts of a text in order; ``lossy`` says that bytes were replaced to decode it."""
+        for payload in self.find(payloads.records(text, lossy=lossy), text):
+            yield self.decide(payload, file)
+
+    def value(self, value: Any) -> Iterator[Verdict]:
+        """Yield the verdicts of a JSON value."""
+        values = value if isinstance(value, list) else [value]
+        for payload in self.find(payloads.Record(1, each, whole=True) for each in values):
+            yield self.decide(payload, "-")
+
+    def find(self, records: Iterable[payloads.Record], text: str = "") -> Iterator[Payload]:
+        """Yield the payloads of records; with ``http`` given and nothing found, the response itself."""
+        peeler = Peeler(self._recognise)
+        context = Context(http=self._http)
+        found = False
+        for record in records:
+            peeler.strangers.clear()
+            inside = replace(context, body=record.whole)
+            here = list(peeler.record(record, inside)) or self._judged(peeler, record)
+            for payload in here:
+                found = True
+                yield replace(payload, line=record.line, repaired=record.repaired, tool=peeler.tool_of(payload.context))
+        if not found and self._http and (payload := self._recognise("http-response", text, context)):
+            yield payload
+
+    def _judged(self, peeler: Peeler, record: payloads.Record) -> list[Payload]:
+        """With a contract forced: the record's outermost unwrapped object, judged against the shape nearest to it."""
+        if not self._forced or not peeler.strangers or not (record.whole or record.http):
+            return []
+        value, context, shape = max(
+            ((value, context, shape) for value, context in peeler.strangers for shape in self._forced.shapes),
+            key=lambda candidate: _nearness(candidate[0], candidate[2]),
+        )
+        return [Payload(value, self._forced.name, shape.name, context, unmatched=True)]
+
+    def _recognise(self, place: str, value: Any, context: Context, inner: Any = None) -> Payload | None:
+        known = locate.probe(value, context, inner, forced=self._forced is not None)
+        for contract in self._candidates:
+            for shape in contract.shapes:
+                if place in shape.data["on"] and shape.matches(known):
+                    return Payload(value, contract.name, shape.name, context, inner)
+        return None
+
+    def decide(self, payload: Payload, file: str = "-") -> Verdict:
+        """Make the verdict about one payload."""
+        contract = self._contracts.get(payload.contract)
+        shape = contract.shape(payload.shape)
+        facts = locate.payload_facts(payload, shape)
+        entry = locate.add_catalogue(facts, contract)
+        locate.add_tool(facts, contract, self._tool, payload.tool, payload.context.prefix)
+        leaf, trace = _walk(contract, facts)
+        if payload.unmatched:
+            leaf, trace = _UNMATCHED, [("Does it match a shape of the contract?", "no; the nearest is {shape}")]
+        correlation, found_ids = locate.ids(payload, shape, self._ids["names"], self._ids["headers"])
+        shown_id = self._show(correlation) if correlation else None
+        retry = _retry(leaf.get("retry"), facts)
+        words = self._words(contract, facts, retry, shown_id)
+        texts = _Texts(contract, entry, leaf, facts, words, payload.unmatched)
+        valid = shape.accepts(payload.value)
+        return Verdict(
+            contract=contract.name,
+            shape=payload.shape,
+            outcome=Outcome(leaf["outcome"] if entry is None or leaf["outcome"] != "failure" else entry.get("outcome", leaf["outcome"])),
+            code=self._fact(facts, "code"),
+            operation=self._fact(facts, "operation"),
+            resource=self._fact(facts, "resource"),
+            message=self._fact(facts, "message"),
+            retryable=facts.get("retryable"),
+            action=Action(leaf["action"]),
+            summary=words.say(leaf["summary"]) or "",
+            explanation=texts.explanation(),
+            steps=texts.steps(),
+            never=texts.never(),
+            say=texts.say(),
+            retry=retry,
+            correlation_id=shown_id,
+            trace=tuple(Step(question, words.say(answer) or "") for question, answer in trace),
+            valid=valid,
+            violations=() if valid else self._violations(shape, payload.value),
+            findings=rules.findings(payload, facts, words, self._contracts),
+            source=self._source(payload, file, found_ids),
+        )
+
+    def _show(self, text: str) -> str:
+        text = clean(text)
+        return secrets(text, self._contracts.secret_parameters) if self._redact else text
+
+    def _fact(self, facts: Facts, name: str) -> str | None:
+        value = facts.get(name)
+        return self._show(value) if isinstance(value, str) else None
+
+    def _words(self, contract: Contract, facts: Facts, retry: Retry | None, correlation: str | None) -> Words:
+        texts = {name: self._show(shown(value)) for name, value in facts.items()}
+        texts["id_clause"] = f" and quote {correlation}" if correlation else ""
+        texts["id_clause_quote"] = f", quoting {correlation}" if correlation else ""
+        if retry and retry.delay_ms is not None:
+            texts["delay"] = delays.in_words(retry.delay_ms)
+        return Words(texts, lambda condition: contract.conditions.hold(condition, facts))
+
+    def _violations(self, shape: Shape, value: Any) -> tuple[Violation, ...]:
+        from errtriage import violations
+
+        return violations.explain(shape.schema_file, value, self._show)
+
+    def _source(self, payload: Payload, file: str, ids: Mapping[str, str]) -> Source:
+        context = payload.context
+        rpc_id = context.rpc.get("id") if context.rpc else None
+        return Source(
+            file=file,
+            line=payload.line,
+            wrappers=context.wrappers,
+            http_status=context.http.status if context.http else None,
+            rpc_id=self._show(rpc_id) if isinstance(rpc_id, str) else rpc_id if type(rpc_id) in (int, float) else None,
+            ids={self._show(name): self._show(value) for name, value in ids.items()},
+            truncated=payload.truncated,
+            repaired=payload.repaired,
+        )
+
+
+#: What is said of an object that was judged against a contract that it does not match (spec of ``--contract``).
+_UNMATCHED: Mapping[str, Any] = {
+    "outcome": "unrecognised",
+    "action": "report",
+    "summary": ["Do not act on this answer: it matches no shape of the contract that was asked for. Show it to a person{id_clause}."],
+    "explanation": ["The contract was given, and the answer is none that it documents. The violations say how it differs from the nearest shape, {shape}."],
+    "steps": ["Compare the violations with what the service sends, or leave `--contract` away to have the contract found.", "Show the answer to whoever runs the service{id_clause}."],
+    "never": ["Never act on an answer whose shape is not documented."],
+    "say": ["The service gave an answer that is not described, so it is not known what became of the request."],
+}
+
+
+def _walk(contract: Contract, facts: Facts) -> tuple[Mapping[str, Any], list[tuple[str, str]]]:
+    """Walk the tree from its root: the leaf that is reached, and each question with the text of its answer."""
+    tree = contract.tree
+    target: str = tree["root"]
+    trace = []
+    while (node := tree["nodes"].get(target)) is not None:
+        branch = next((each for each in node["branches"] if contract.conditions.hold(each["when"], facts)), node["otherwise"])
+        trace.append((node["question"], branch["answer"]))
+        target = branch["to"]
+    leaf: Mapping[str, Any] = tree["leaves"][target]
+    return leaf, trace
+
+
+def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:
+    """What a leaf says of the next call; a value may name the fact that it is."""
+    if retry is None:
+        return None
+    values = {name: facts.get(value["fact"]) if isinstance(value, Mapping) else value for name, value in retry.items()}
+    backoff = values["backoff_ms"]
+    return Retry(**{**values, "backoff_ms": tuple(backoff) if backoff is not None else None})
+
+
+def _nearness(value: Any, shape: Shape) -> int:
+    """How many members an object shares with what a shape's schema names."""
+    from errtriage.contracts import load
+
+    named = load(shape.schema_file).get("properties", {})
+    return sum(name in named for name in value) if isinstance(value, dict) else -1
+
+
+class _Texts:
+    """The sentences of a verdict, put together from the leaf, the code's entry and the notes that apply."""
+
+    def __init__(self, contract: Contract, entry: Mapping[str, Any] | None, leaf: Mapping[str, Any], facts: Facts, words: Words, unmatched: bool) -> None:
+        self._words = words
+        self._leaf = leaf
+        self._entry: Mapping[str, Any] = {} if entry is None or unmatched else entry
+        self._unknown: Mapping[str, Any] = {}
+        if entry is None and not unmatched and leaf["outcome"] not in ("success", "unrecognised") and self._expects_code(contract, facts):
+            self._unknown = contract.catalogue.unknown
+        notes = [] if unmatched else contract.tree["notes"]
+        self._notes = [note for note in notes if contract.conditions.hold(note["when"], facts)]
+
+    @staticmethod
+    def _expects_code(contract: Contract, facts: Facts) -> bool:
+        return "code" in contract.shape(facts["shape"]).data["fields"]
+
+    def _from_notes(self, name: str) -> list[Any]:
+        return [text for note in self._notes for text in note.get(name, ())]
+
+    def explanation(self) -> str:
+        meaning = [self._entry["meaning"]] if self._entry else [self._unknown["meaning"]] if self._unknown else []
+        return " ".join(self._words.all([*meaning, *self._leaf.get("explanation", ()), *self._from_notes("explanation")]))
+
+    def steps(self) -> tuple[str, ...]:
+        own = [*self._leaf.get("steps", ()), *self._entry.get("steps", ()), *self._from_notes("steps")]
+        return tuple(self._words.all([*own, *self._leaf.get("finally", ())]))
+
+    def never(self) -> tuple[str, ...]:
+        return tuple(self._words.all([*self._entry.get("never", ()), *self._leaf.get("never", ()), *self._from_notes("never")]))
+
+    def say(self) -> str:
+        what = [self._entry["say"]] if self._entry else self._unknown.get("say", [])
+        return " ".join(self._words.all([*what, *self._from_notes("say"), *self._leaf.get("say", ())]))

@@ -1,0 +1,114 @@
+"""Explains why a value does not satisfy a schema: root causes, each with its place, what is there and what would be right.
+
+Imported only when there is something to explain, because jsonschema takes longer to import than all the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, relevance
+from referencing import Registry
+
+from errtriage.contracts import load
+from errtriage.model import Violation
+from errtriage.pointers import pointer
+
+#: The longest value that a message shows, in characters.
+_LONGEST = 80
+_TYPES = {"object": "an object", "array": "an array", "string": "a string", "number": "a number", "integer": "a whole number", "boolean": "true or false", "null": "null"}
+
+
+def explain(schema_file: Path, value: Any, hide: Callable[[str], str]) -> tuple[Violation, ...]:
+    """Every root cause for which ``value`` breaks the schema, in the order of their places.
+
+    ``hide`` redacts and cleans what is shown of the value. References outside of the file are never fetched.
+    """
+    # An empty registry: a reference to anything but the file itself is an error, not a request.
+    validator = Draft202012Validator(load(schema_file), registry=Registry())
+    causes = [cause for error in validator.iter_errors(_plain(value)) for cause in _roots(error)]
+    found = (Violation(hide(pointer(cause.absolute_path)), _keyword(cause), hide(_message(cause))) for cause in causes)
+    return tuple(dict.fromkeys(sorted(found, key=lambda violation: (violation.pointer, violation.keyword))))
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """A copy of a payload that the explaining validator can walk: what no schema looks at so deep is cut off."""
+    if depth > 100:
+        return None
+    if isinstance(value, dict):
+        return {name: _plain(member, depth + 1) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, depth + 1) for item in value]
+    return value
+
+
+def _roots(error: ValidationError) -> Iterator[ValidationError]:
+    """The causes behind an error: of alternatives, those of the one that came nearest."""
+    if not error.context or _only_required(error.validator_value):
+        yield error
+        return
+    nearest = min(_alternatives(error.context), key=lambda errors: (len(errors), [relevance(e) for e in errors]))
+    for cause in nearest:
+        yield from _roots(cause)
+
+
+def _alternatives(errors: Iterable[ValidationError]) -> list[list[ValidationError]]:
+    by_branch: dict[Any, list[ValidationError]] = {}
+    for error in errors:
+        by_branch.setdefault(error.schema_path[0], []).append(error)
+    return list(by_branch.values())
+
+
+def _only_required(alternatives: Any) -> bool:
+    return isinstance(alternatives, list) and all(isinstance(each, dict) and each.keys() == {"required"} for each in alternatives)
+
+
+def _keyword(error: ValidationError) -> str:
+    return str(error.validator) if error.validator else "false"
+
+
+def _message(error: ValidationError) -> str:
+    expected = error.validator_value
+    there = _show(error)
+    match error.validator:
+        case "required":
+            name = next(name for name in expected if f"'{name}' is a required" in error.message or repr(name) in error.message)
+            return f"`{name}` is missing"
+        case "anyOf" | "oneOf" if _only_required(expected):
+            return "one of these is missing: " + ", ".join(f"`{name}`" for each in expected for name in each["required"])
+        case "type":
+            kinds = [expected] if isinstance(expected, str) else expected
+            return f"{there} is not {' or '.join(_TYPES.get(kind, kind) for kind in kinds)}"
+        case "const":
+            return f"{there} is not {_json(expected)}"
+        case "enum":
+            return f"{there} is none of {', '.join(_json(each) for each in expected)}"
+        case "not" if expected == {}:
+            return f"{there} must not be here"
+        case "minimum" | "exclusiveMinimum":
+            return f"{there} is below the least value, {_json(expected)}"
+        case "maximum" | "exclusiveMaximum":
+            return f"{there} is above the greatest value, {_json(expected)}"
+        case "pattern":
+            return f"{there} does not match the pattern {_json(expected)}"
+        case _:
+            return f"{there} does not satisfy `{_keyword(error)}`: {_json(expected)}"
+
+
+def _show(error: ValidationError) -> str:
+    """What stands there, under its name so that a secret's name is seen by the redaction."""
+    text = _json(error.instance)
+    name = error.absolute_path[-1] if error.absolute_path else None
+    return f"`{name}`: {text}" if isinstance(name, str) else text
+
+
+def _json(value: Any) -> str:
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:
+        text = str(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

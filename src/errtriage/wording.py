@@ -1,0 +1,48 @@
+"""Makes sentences from a pack's texts and a payload's facts.
+
+A text is a sentence with ``{fact}`` in it, a list of alternatives, or a sentence under a condition. A sentence whose
+fact is not known is left out, so a pack can never make errtriage say more than the payload does. Facts are cleaned
+and redacted before they get here, and nothing in them is interpreted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+_FACT = re.compile(r"\{([a-z_]+)\}")
+#: The longest quotation of a fact inside a sentence, in characters.
+_LONGEST = 1000
+
+Holds = Callable[[Mapping[str, Any]], bool]
+
+
+def shown(value: Any) -> str:
+    """A fact as it stands in a sentence: on one line, of bounded length, booleans and null as in JSON."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+class Words:
+    """The texts of one verdict: its facts, ready to be shown, and the test for a text's condition."""
+
+    def __init__(self, facts: Mapping[str, str], holds: Holds) -> None:
+        self._facts = facts
+        self._holds = holds
+
+    def say(self, text: Any) -> str | None:
+        """One text as a sentence, or None where it does not apply or a fact of it is not known."""
+        if isinstance(text, str):
+            if not all(name in self._facts for name in _FACT.findall(text)):
+                return None
+            return _FACT.sub(lambda match: self._facts[match[1]], text)
+        if isinstance(text, Mapping):
+            return self.say(text["text"]) if self._holds(text["when"]) else None
+        return next((said for alternative in text if (said := self.say(alternative)) is not None), None)
+
+    def all(self, texts: Iterable[Any]) -> list[str]:
+        """Every text that applies, each once."""
+        return list(dict.fromkeys(said for text in texts if (said := self.say(text)) is not None))

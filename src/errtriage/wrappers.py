@@ -1,0 +1,308 @@
+"""Peels what is around a payload: log records, JSON strings, JSON-RPC, tool results, raw HTTP.
+
+Only answers are payloads, so nothing is sought inside a request, a tool call's arguments or a schema. What a value
+is recognised as is decided by the callback that a Peeler is made with; this module knows only the wrappers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from errtriage import payloads
+from errtriage.model import Context, Http, Payload, ToolResult
+
+#: Wrappers nested deeper than this are not searched (a bound against hostile input).
+MAX_DEPTH = 100
+
+#: Names under which Python views of MCP objects show the members of a tool result (the MCP SDK's dumps).
+_SNAKE = {"is_error": "isError", "structured_content": "structuredContent", "result_type": "resultType", "meta": "_meta"}
+#: Members that describe values instead of holding them.
+_SCHEMAS = frozenset({"inputSchema", "outputSchema", "input_schema", "output_schema", "parameters"})
+#: Where log records say when they were written.
+_TIMES = ("time", "ts", "timestamp", "@timestamp", "t", "date")
+#: Codes that JSON-RPC and MCP keep for themselves; an error object with one of them needs no response around it.
+_PROTOCOL_CODES = range(-32768, -31999)
+
+
+class Recogniser(Protocol):
+    """Says whether a value, met at a ``place`` (object, answer, tool-result, rpc-response, http-response), is a payload."""
+
+    def __call__(self, place: str, value: Any, context: Context, inner: Any = None) -> Payload | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A tool call that was seen on its way to the server."""
+
+    tool: str
+
+
+class Peeler:
+    """Walks values from the outside in and yields the payloads in them.
+
+    Remembers the tool calls that it passes (by JSON-RPC id), so that a later answer knows its tool, and the
+    outermost unwrapped objects that were no payload (``strangers``), for a run with a forced contract.
+    """
+
+    def __init__(self, recognise: Recogniser) -> None:
+        self._recognise = recognise
+        self.calls: dict[tuple[str, Any], Request] = {}
+        self.strangers: list[tuple[Any, Context]] = []
+        self.too_deep = False
+
+    def record(self, record: payloads.Record, context: Context) -> Iterator[Payload]:
+        """Yield the payloads of one record of a text."""
+        context = replace(context, prefix=record.prefix, inside=False)
+        if record.http is None:
+            yield from self._value(record.value, context, 0)
+        else:
+            yield from self.response(record.http, record.text, context)
+
+    def response(self, http: Http, body: str, context: Context, depth: int = 0) -> Iterator[Payload]:
+        """Yield the payloads of a raw HTTP response or, when its body holds none, the response itself."""
+        context = replace(context, wrappers=(*context.wrappers, "http"), http=http, prefix="")
+        yield from self.body(body, context, depth)
+
+    def body(self, body: str, context: Context, depth: int = 0) -> Iterator[Payload]:
+        """Yield the payloads of the body of the HTTP response that ``context`` knows, else the response itself."""
+        found = False
+        first: Any = None
+        for part in payloads.records(body):
+            first = part.value if first is None else first
+            inner = replace(context, prefix=part.prefix, inside=False, body=part.whole)
+            for payload in self._value(part.value, inner, depth + 1):
+                found = True
+                yield payload
+        if not found and (payload := self._recognise("http-response", body if first is None else first, context)):
+            yield payload
+
+    def _value(self, value: Any, context: Context, depth: int) -> Iterator[Payload]:
+        if depth > MAX_DEPTH:
+            self.too_deep = True
+        elif isinstance(value, dict):
+            yield from self._object(value, context, depth)
+        elif isinstance(value, list):
+            for item in value:
+                yield from self._value(item, context, depth + 1)
+        elif isinstance(value, str):
+            yield from self._text(value, context, "json-string", depth)
+
+    def _text(self, text: str, context: Context, wrapper: str, depth: int) -> Iterator[Payload]:
+        if "{" not in text and "[" not in text and "HTTP/" not in text:
+            return
+        wrapped = replace(context, wrappers=(*context.wrappers, wrapper))
+        for record in payloads.records(text):
+            inner = replace(wrapped, prefix=record.prefix or context.prefix, inside=False, body=False)
+            if record.http is None:
+                yield from self._value(record.value, inner, depth + 1)
+            else:
+                yield from self.response(record.http, record.text, inner, depth + 1)
+
+    def _object(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
+        if is_request(value):
+            self._note_call(value)
+            if "jsonrpc" in value or not any(isinstance(member, dict | list) for name, member in value.items() if name != "params"):
+                return
+        elif is_rpc_response(value):
+            yield from self._rpc_response(value, context, depth)
+            return
+        if value.get("_meta") and (payload := self._recognise("answer", value, context, value)):
+            yield payload
+        elif payload := self._recognise("object", value, context):
+            yield payload
+        elif is_tool_result(value):
+            yield from self._tool_result(value, context, depth)
+        elif is_rpc_error(value):
+            yield from self._rpc_error({"error": value}, context, depth)
+        else:
+            yield from self._members(value, context, depth)
+
+    def _members(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
+        """Search an object that is neither a payload nor a known wrapper: a log record, or a part of one."""
+        self._stranger(value, context)
+        if not context.inside:
+            received = next((value[name] for name in _TIMES if value.get(name) is not None), context.received)
+            context = replace(context, wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
+        context = replace(context, body=False)
+        for name, member in value.items():
+            if isinstance(member, dict | list | str) and not _holds_no_answer(value, name):
+                yield from self._value(member, context, depth + 1)
+
+    def _rpc_response(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
+        context = replace(context, rpc=value, inside=True, body=False)
+        if isinstance(value.get("error"), dict):
+            yield from self._rpc_error(value, context, depth)
+            return
+        wrapped = replace(context, wrappers=(*context.wrappers, "jsonrpc"))
+        result = value.get("result")
+        found = False
+        for payload in self._value(result, wrapped, depth + 1):
+            found = True
+            yield payload
+        if not found and not isinstance(result, dict):
+            self._stranger(value, context)
+
+    def _rpc_error(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
+        """A payload inside the error's data or message wins over the error around it."""
+        error = value["error"]
+        outer = ("jsonrpc", "error-data") if context.rpc is value else ("error-data",)
+        inner = replace(context, wrappers=(*context.wrappers, *outer), inside=True)
+        found: list[Payload] = []
+        for name in ("data", "message"):
+            member = error.get(name)
+            if isinstance(member, str):
+                found += self._embedded(member, inner, depth + 1)
+            else:
+                found += self._value(member, inner, depth + 1)
+        if found:
+            yield from once(found)
+        elif payload := self._recognise("rpc-response", value, context):
+            yield payload
+        else:
+            self._stranger(value, context)
+
+    def _embedded(self, text: str, context: Context, depth: int) -> Iterator[Payload]:
+        """JSON in a text whose wrapper is recorded already."""
+        for record in payloads.records(text):
+            if record.http is None:
+                yield from self._value(record.value, replace(context, prefix=record.prefix), depth + 1)
+
+    def _tool_result(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
+        value = canonical(value)
+        blocks = _blocks(value)
+        texts = tuple(block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str))
+        meta = value.get("_meta")
+        tool_result = ToolResult(value, texts)
+        context = replace(context, tool_result=tool_result, meta=meta if isinstance(meta, dict) else context.meta, inside=True, body=False)
+        inside = replace(context, wrappers=(*context.wrappers, "tool-result"))
+        if isinstance(meta, dict) and (payload := self._answer(value, texts, context)):
+            yield payload
+            return
+        structured = list(self._value(value.get("structuredContent"), _in(inside, "structured-content"), depth + 1))
+        in_text: list[Payload] = []
+        for block in blocks:
+            in_text += self._block(block, inside, depth + 1)
+        tool_result.mismatch = bool(structured and in_text) and _values(structured) != _values(in_text)
+        if structured or in_text:
+            yield from once(structured + in_text)
+        elif payload := self._recognise("tool-result", value, context):
+            yield payload
+        else:
+            self._stranger(value, context)
+
+    def _answer(self, value: dict[str, Any], texts: Iterable[str], context: Context) -> Payload | None:
+        """The tool result as one answer: its structured content (else the JSON in its text) beside its ``_meta``."""
+        inner = value.get("structuredContent")
+        if not isinstance(inner, dict):
+            parts = (part.value for text in texts for part in payloads.records(text))
+            inner = next((part for part in parts if isinstance(part, dict)), None)
+        return self._recognise("answer", value, context, inner) if inner is not None else None
+
+    def _block(self, block: Mapping[str, Any], context: Context, depth: int) -> Iterator[Payload]:
+        text, resource = block.get("text"), block.get("resource")
+        if isinstance(text, str):
+            yield from self._text(text, context, "text-content", depth)
+        elif isinstance(resource, dict) and isinstance(resource.get("text"), str):
+            yield from self._text(resource["text"], context, "resource", depth)
+
+    def _stranger(self, value: Any, context: Context) -> None:
+        self.strangers.append((value, context))
+
+    def _note_call(self, value: Mapping[str, Any]) -> None:
+        params = value.get("params")
+        if isinstance(params, dict) and isinstance(params.get("name"), str) and "id" in value:
+            self.calls[rpc_key(value["id"])] = Request(params["name"])
+
+    def tool_of(self, context: Context) -> str | None:
+        """The tool that the answer's JSON-RPC id was asked with earlier, if that was seen."""
+        if context.rpc is None:
+            return None
+        call = self.calls.get(rpc_key(context.rpc.get("id")))
+        return call.tool if call else None
+
+
+def rpc_key(identifier: Any) -> tuple[str, Any]:
+    """A JSON-RPC id as a key; 1 and "1" are different ids."""
+    return (type(identifier).__name__, identifier if isinstance(identifier, str | int | float) else None)
+
+
+def is_request(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a request or a notification: a string ``method`` with ``jsonrpc`` or ``params``.
+
+    An object with ``params`` that also holds a response is a log record about both.
+    """
+    if not isinstance(value.get("method"), str):
+        return False
+    if "jsonrpc" in value:
+        return True
+    return "params" in value and value.get("result") is None and value.get("error") is None
+
+
+def is_rpc_response(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a JSON-RPC 2.0 response."""
+    return value.get("jsonrpc") == "2.0" and ("result" in value or "error" in value)
+
+
+def is_rpc_error(value: Mapping[str, Any]) -> bool:
+    """Whether an object is the bare error of a JSON-RPC response, with a code that the protocol keeps for itself."""
+    code = value.get("code")
+    return type(code) is int and code in _PROTOCOL_CODES and isinstance(value.get("message"), str) and value.keys() <= {"code", "message", "data"}
+
+
+def is_tool_result(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a tool result as a wrapper: a content array or structured content, and no role."""
+    if "role" in value:
+        return False
+    if isinstance(value.get("content"), list):
+        return True
+    if value.get("structuredContent") is not None or value.get("structured_content") is not None:
+        return True
+    return _is_result_block(value) and isinstance(value.get("content"), str)
+
+
+def _is_result_block(value: Mapping[str, Any]) -> bool:
+    kind = value.get("type")
+    return isinstance(kind, str) and kind.endswith("tool_result")
+
+
+def canonical(value: dict[str, Any]) -> dict[str, Any]:
+    """A tool result under MCP's own member names, where a Python view shows it in snake case."""
+    names = {snake: name for snake, name in _SNAKE.items() if snake in value and name not in value}
+    return {names.get(name, name): member for name, member in value.items()} if names else value
+
+
+def _blocks(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = value.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _holds_no_answer(value: Mapping[str, Any], name: str) -> bool:
+    """Whether a member holds a question, a tool's input or a schema, and so no answer."""
+    if name in _SCHEMAS:
+        return True
+    if name == "params":
+        return isinstance(value.get("method"), str)
+    if name == "arguments":
+        return isinstance(value.get("name"), str)
+    return name == "input" and isinstance(value.get("type"), str) and value["type"].endswith("tool_use")
+
+
+def _in(context: Context, wrapper: str) -> Context:
+    return replace(context, wrappers=(*context.wrappers, wrapper))
+
+
+def _values(found: Iterable[Payload]) -> list[Any]:
+    return [payload.value for payload in found]
+
+
+def once(found: Iterable[Payload]) -> Iterator[Payload]:
+    """Yield each payload once: the same value in two places of one answer counts once."""
+    kept: list[Payload] = []
+    for payload in found:
+        if not any(same.value == payload.value and same.shape == payload.shape for same in kept):
+            kept.append(payload)
+            yield payload
