@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errtriage import jsontext
+from errtriage import jsontext, search
 
 
 def describe(name: str, data: bytes, text: str, contracts: list[str]) -> str:
@@ -23,7 +23,7 @@ def _instead(data: bytes, text: str) -> str:
     except jsontext.TooDeep:
         return f"it is JSON nested deeper than {jsontext.MAX_DEPTH} levels, which is not read"
     except jsontext.Unreadable as error:
-        parts = sum(1 for _ in jsontext.scan(text))
+        parts = sum(1 for _ in search.scan(text))
         if parts:
             return f"{'a JSON value was' if parts == 1 else f'{parts} JSON values were'} read in it, none of a known shape"
         byte = len(text[: error.at].encode("utf-8", "replace"))

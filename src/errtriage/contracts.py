@@ -7,10 +7,9 @@ or fetched: conditions are JSON Schemas, compiled offline and with regular expre
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema_rs
 import orjson
@@ -62,8 +61,7 @@ class Conditions:
         return kept[1].is_valid(facts)
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """One entry of a catalogue, with what its group adds."""
 
     data: Mapping[str, Any]
@@ -99,8 +97,7 @@ class Catalogue:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """One shape of a contract: where it occurs, how it is recognised, where its fields are."""
 
     contract: Contract

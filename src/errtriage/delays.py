@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?|[+-]?\.\d+")
 #: A delay longer than this (some 30 years) is taken for a mistake of the sender.
 _LONGEST_MS = 1_000_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class RetryAfter:
+class RetryAfter(NamedTuple):
     """What the headers say about coming back: ``stated`` (readable and not negative), the delay in ms where it can
     be told, the header as it stands there, and what is wrong with it."""
 

@@ -1,4 +1,4 @@
-"""Finds and reads JSON texts inside any text, in time linear in its length.
+"""Reads one JSON text.
 
 orjson reads what it can. It refuses NaN, lone surrogates and depth, and turns integers beyond 64 bits into floats
 without a word, so a text that has any of these is read by the standard library's decoder under our own rules: a
@@ -8,8 +8,6 @@ repair loses nothing that can be kept and never invents a value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -17,33 +15,9 @@ import orjson
 #: Containers nested deeper than this are not read (a bound against hostile input).
 MAX_DEPTH = 256
 
-_LONG_DIGITS = re.compile(r"\d{19}")
+LONG_DIGITS = re.compile(r"\d{19}")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
-
-# Where a JSON text may start: an object with a first name or an array that can hold a payload; an object whose quotes
-# are escaped; a line that is one JSON string.
-_START = re.compile(
-    r'(?P<open>\{(?=\s*+")|\[(?=\s*+[\[{"]))|(?P<escaped>\{(?=\s*+\\+"))|^[ \t]*+(?P<line>")', re.MULTILINE
-)
-#: How many characters before an escaped object its opening quote is looked for.
-_LOOK_BACK = 4096
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\.)*+"')
-_TOKEN = re.compile(
-    r'[ \t\r\n]*+(?:(?P<open>[{\[])|(?P<close>[}\]])|(?P<mark>[,:])|(?P<string>"(?:[^"\\\x00-\x1f]++|\\.)*+")'
-    r"|(?P<scalar>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true\b|false\b|null\b|NaN\b|-?Infinity\b))"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One JSON value in a text: where it starts and ends (character offsets), and whether it had to be mended."""
-
-    start: int
-    end: int
-    value: Any
-    repaired: bool = False
-
 
 class Unreadable(ValueError):
     """The text is not one JSON value; ``at`` is the offset of the first character that does not fit."""
@@ -62,7 +36,7 @@ def read(text: str) -> tuple[Any, bool]:
 
     Raises Unreadable where it is not JSON, TooDeep where its nesting is past the bound.
     """
-    if not _LONG_DIGITS.search(text):
+    if not LONG_DIGITS.search(text):
         try:
             return orjson.loads(text), False
         except (ValueError, RecursionError):
@@ -111,129 +85,3 @@ def _without_lone_surrogates(value: Any, depth: int = 0) -> tuple[Any, bool]:
         items = [_without_lone_surrogates(item, depth + 1) for item in value]
         return [item for item, _ in items], any(changed for _, changed in items)
     return value, False
-
-
-def scan(text: str) -> Iterator[Found]:
-    """Yield the outermost JSON objects and arrays in ``text``, and JSON strings that fill a line, in order.
-
-    Words around them do not matter. Where a text that looks like JSON breaks off or goes wrong, the complete
-    values inside it are yielded.
-    """
-    position = 0
-    # What was tried in vain is tried once: the rest of a line that is no single value, a quote that has no end.
-    tried = unclosed = -1
-    while match := _START.search(text, position):
-        kind = match.lastgroup
-        start = match.start(kind) if kind else match.start()
-        if kind == "open":
-            if start > tried:
-                tried = _line_end(text, start)
-                found = _rest_of_line(text, start, tried)
-                if found:
-                    yield found
-                    position = found.end
-                    continue
-            spans, position = outline(text, start)
-            for begin, end in spans:
-                yield from _value(text, begin, end)
-            continue
-        quote = start if kind == "line" else _quote_before(text, start)
-        string = _STRING.match(text, quote) if quote >= 0 and quote != unclosed else None
-        if quote >= 0 and not string:
-            unclosed = quote
-        if string and string.end() > start and (kind == "escaped" or _fills_line(text, string)):
-            yield from _value(text, quote, string.end())
-            position = string.end()
-        else:
-            position = start + 1
-
-
-def _value(text: str, begin: int, end: int) -> Iterator[Found]:
-    try:
-        value, repaired = read(text[begin:end])
-    except ValueError:
-        return
-    yield Found(begin, end, value, repaired)
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return end if end >= 0 else len(text)
-
-
-def _rest_of_line(text: str, start: int, end: int) -> Found | None:
-    """The usual case: from the bracket to the end of its line stands one JSON value."""
-    line = text[start:end].rstrip()
-    if line[-1] not in "}]" or _LONG_DIGITS.search(line):
-        return None
-    try:
-        return Found(start, start + len(line), orjson.loads(line))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _fills_line(text: str, string: re.Match[str]) -> bool:
-    rest = text[string.end() : _line_end(text, string.end())]
-    return not rest.strip() and ("{" in string[0] or "[" in string[0])
-
-
-def _quote_before(text: str, start: int) -> int:
-    """The nearest quote before ``start`` on its line that may open the string around it, or -1."""
-    floor = max(0, start - _LOOK_BACK)
-    line = text.rfind("\n", floor, start) + 1
-    return text.rfind('"', max(line, floor), start)
-
-
-def outline(text: str, start: int, *, parts: bool = False) -> tuple[list[tuple[int, int]], int]:
-    """Follow the JSON grammar from the bracket at ``start``, without building values.
-
-    Returns the spans of the outermost complete objects and arrays, and where to look further. Where the text is one
-    complete value, that is its span (with ``parts``, the spans of the objects and arrays directly in it) and its end.
-    Each character is looked at once, however deep the brackets nest.
-    """
-    stack: list[str] = []
-    complete: list[list[tuple[int, int]]] = []
-    begins: list[int] = []
-    position = start
-    expects = "value"
-    while True:
-        match = _TOKEN.match(text, position)
-        if not match:
-            break
-        kind = match.lastgroup
-        at = match.start(kind) if kind else position
-        if kind == "open":
-            if expects not in ("value", "value or close"):
-                break
-            stack.append(text[at])
-            complete.append([])
-            begins.append(at)
-            expects = "name or close" if text[at] == "{" else "value or close"
-        elif kind == "close":
-            fits = stack and stack[-1] == ("{" if text[at] == "}" else "[")
-            if not fits or expects not in ("name or close", "value or close", "comma or close"):
-                break
-            stack.pop()
-            children = complete.pop()
-            span = (begins.pop(), match.end())
-            if not stack:
-                return children if parts else [span], match.end()
-            complete[-1].append(span)
-            expects = "comma or close"
-        elif kind == "mark":
-            if text[at] == ":":
-                if expects != "colon":
-                    break
-                expects = "value"
-            else:
-                if expects != "comma or close":
-                    break
-                expects = "name" if stack[-1] == "{" else "value"
-        elif kind == "string" and expects in ("name", "name or close"):
-            expects = "colon"
-        elif expects in ("value", "value or close"):
-            expects = "comma or close"
-        else:
-            break
-        position = match.end()
-    return [span for spans in complete for span in spans], max(position, start + 1)

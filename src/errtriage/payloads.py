@@ -6,28 +6,18 @@ line, a response. What is inside of it is the business of ``wrappers``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from errtriage import jsontext
 from errtriage.model import Http
 
-# The status line of a raw response starts its line and is followed by a header or a blank line (RFC 9112).
-_STATUS_LINE = re.compile(
-    r"^HTTP/\d(?:\.\d)?[ \t]+(?P<status>\d{3})(?:[ \t]+(?P<reason>[^\r\n]*?))?[ \t]*\r?\n"
-    r"(?=\r?\n|[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}:)",
-    re.MULTILINE,
-)
 _REPLACED = "\ufffd"
 #: How many characters around a value are looked at for the words on its line.
 _WORDS = 1024
-_BLANK_LINE = re.compile(r"\r?\n\r?\n|\A\r?\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One JSON value of a text or, when ``http`` is set, one response with its body as ``text``.
 
     ``line`` is 1-based; ``prefix`` holds the words before the value on its line; ``whole`` says that nothing but
@@ -60,41 +50,18 @@ def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[
 
     ``lossy`` says that bytes were replaced when the text was decoded, which counts as a repair where it shows.
     """
-    responses = list(_STATUS_LINE.finditer(text)) if "HTTP/" in text else []
-    if not responses:
+    if "HTTP/" not in text:
         yield from _json_records(text, first_line, lossy)
         return
+    from errtriage import rawhttp
+
     lines = _Lines(text, first_line)
-    yield from _json_records(text[: responses[0].start()], first_line, lossy)
-    ends = [match.start() for match in responses[1:]] + [len(text)]
-    for match, end in zip(responses, ends, strict=True):
-        line = lines.at(match.start())
-        http, body, rest = _response(match, text[match.end() : end])
-        yield Record(line, http=http, text=body, repaired=lossy and _REPLACED in body)
-        yield from _json_records(rest, lines.at(end - len(rest)), lossy)
-
-
-def _response(match: re.Match[str], after: str) -> tuple[Http, str, str]:
-    """Split what follows a status line into headers, body, and what stands behind the body."""
-    blank = _BLANK_LINE.search(after)
-    head, body = (after[: blank.start()], after[blank.end() :]) if blank else (after, "")
-    pairs = [(name.strip(), value.strip()) for name, colon, value in (line.partition(":") for line in head.splitlines()) if colon]
-    # Of a header that occurs twice the first counts.
-    headers = {name.lower(): value for name, value in reversed(pairs)}
-    names = {name.lower(): name for name, _ in pairs}
-    http = Http(int(match["status"]), match["reason"] or None, headers, headers_seen=True, names=names)
-    body, rest = _cut(body, headers.get("content-length", ""))
-    return http, body, rest
-
-
-def _cut(body: str, length: str) -> tuple[str, str]:
-    """Cut what stands behind the stated length in bytes (if it falls on the end of a line) off the body."""
-    if not (length.isascii() and length.isdigit() and len(length) < 12) or "\n" not in body:
-        return body, ""
-    size = int(length)
-    characters = size if body.isascii() else len(body.encode("utf-8", "replace")[:size].decode("utf-8", "ignore"))
-    rest = body[characters:]
-    return (body[:characters], rest) if rest.startswith(("\n", "\r\n")) else (body, "")
+    for part in rawhttp.split(text):
+        line = lines.at(part.start)
+        if part.http is None:
+            yield from _json_records(part.text, line, lossy)
+        else:
+            yield Record(line, http=part.http, text=part.text, repaired=lossy and _REPLACED in part.text)
 
 
 def _json_records(text: str, first_line: int, lossy: bool = False) -> Iterator[Record]:
@@ -109,8 +76,10 @@ def _json_records(text: str, first_line: int, lossy: bool = False) -> Iterator[R
         else:
             yield from _document(text, start, value, repaired or (lossy and _REPLACED in text), first_line)
             return
+    from errtriage import search
+
     lines = _Lines(text, first_line)
-    for found in jsontext.scan(text):
+    for found in search.scan(text):
         prefix = text[max(0, found.start - _WORDS) : found.start].rpartition("\n")[2]
         line = lines.at(found.start)
         after = text[found.end : found.end + _WORDS].partition("\n")[0]
@@ -128,7 +97,11 @@ def _document(text: str, start: int, value: Any, repaired: bool, first_line: int
     if not isinstance(value, list):
         yield Record(lines.at(start), value, repaired=repaired, whole=True)
         return
-    begins = [begin for begin, _ in jsontext.outline(text, start, parts=True)[0]] if "\n" in text.strip() else []
+    begins: list[int] = []
+    if "\n" in text.strip():
+        from errtriage import search
+
+        begins = [begin for begin, _ in search.outline(text, start, parts=True)[0]]
     top = lines.at(start)
     containers = 0
     for element in value:

@@ -7,32 +7,53 @@ after the secrets were looked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property
 
 REDACTED = "REDACTED"
 
-_TERMINAL = re.compile(
+
+class _Pattern:
+    """A regular expression that is compiled when a text first holds one of the words without which it cannot match.
+
+    Most text holds none of them, and compiling all the patterns would take longer than reading an envelope.
+    """
+
+    def __init__(self, source: str, *needs: str) -> None:
+        self._source = source
+        self._needs = needs
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._source)
+
+    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, lower: str) -> str:
+        """Replace every match; ``lower`` is the text in lower case."""
+        return self._compiled.sub(replacement, text) if any(word in lower for word in self._needs) else text
+
+
+_TERMINAL = _Pattern(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, erase
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC up to their end
     r"|\x9b[0-?]*[ -/]*[@-~]"  # CSI as one character
-    r"|\x1b[ -/]*[0-~]?"  # any other escape
-)
+    r"|\x1b[ -/]*[0-~]?",  # any other escape
+    "\x1b", "\x9b",
+)  # fmt: skip
 # C0 and C1 but tab and newline, DEL, and the marks that turn the direction of text or hide it.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+_CONTROL = _Pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+", "")
 
 
 def clean(text: str) -> str:
     """Return ``text`` without terminal sequences and with any other control characters shown as U+FFFD."""
     if text.isascii() and text.isprintable():
         return text
-    text = _TERMINAL.sub("", text.replace("\r\n", "\n"))
-    return _CONTROL.sub("\ufffd", text)
+    text = _TERMINAL.sub("", text.replace("\r\n", "\n"), text)
+    return text if text.isprintable() else _CONTROL.sub("\ufffd", text, text)
 
 
 # What a value after `=` or `:` looks like: quoted (also with escaped quotes), or up to white space or a delimiter.
 _VALUE = r"""(?P<open>\\*["'`])(?:(?!(?P=open)).)+(?:(?P=open)|(?=\n|\Z))|[^\s"'`,;&<>()\[\]{}\\]+"""
-_NAMED = re.compile(
+_NAMED = _Pattern(
     r"""(?ix)
     (?P<name>
       (?:(?<![a-z])|(?-i:(?<=[a-z0-9])(?=[A-Z]))|(?:api|access|auth|private|signing|session|client|refresh|bearer|csrf|user|shared|master|account))
@@ -41,39 +62,38 @@ _NAMED = re.compile(
     (?P<sep>\\*["'`]?\s{0,8}[:=]>?\s{0,8})
     (?P<value>"""
     + _VALUE
-    + ")"
-)
+    + ")",
+    "key", "token", "secret", "passw", "passphrase",
+)  # fmt: skip
 # A placeholder that stands where a secret was is no secret.
 _HIDDEN = r"(?!\W{0,4}(?:redacted|removed|masked|hidden)\b|\*{2,})"
-_BEARER = re.compile(rf"(?i)\b(bearer)(\s+|%20){_HIDDEN}[A-Za-z0-9._~+/=:-]+")
-_AUTHORIZATION = re.compile(r"""(?i)(authorization\\*["']?\s{0,8}[:=]\s{0,8}\\*["']?(?:basic|digest|token|negotiate)\s+)[^\s"'\\,]+""")
-_USERINFO = re.compile(r"""(?<=:)//[^/?#\s"'<>\\]*@""")
-_SHAPES = re.compile(
+_BEARER = _Pattern(rf"(?i)\b(bearer)(\s+|%20){_HIDDEN}[A-Za-z0-9._~+/=:-]+", "bearer")
+_AUTHORIZATION = _Pattern(r"""(?i)(authorization\\*["']?\s{0,8}[:=]\s{0,8}\\*["']?(?:basic|digest|token|negotiate)\s+)[^\s"'\\,]+""", "authorization")
+_USERINFO = _Pattern(r"""(?<=:)//[^/?#\s"'<>\\]*@""", "@")
+_SHAPES = _Pattern(
     r"\beyJ[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*){1,4}"  # JSON Web Token
     r"|\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}\b"  # AWS access key id
     r"|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{16,}"
     r"|\bxox[a-z]-[A-Za-z0-9-]{8,}|\bxapp-[A-Za-z0-9-]{8,}|hooks\.slack\.com/services/[A-Za-z0-9/]+"
     r"|\bsk-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{20,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\bAIza[A-Za-z0-9_-]{30,}"
-    r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:(?!-----END)[\s\S])*(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?"
-)
+    r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:(?!-----END)[\s\S])*(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?",
+    "eyj", "akia", "asia", "abia", "acca", "gh", "xox", "xapp-", "slack", "sk-", "k_live_", "k_test_", "aiza", "private key",
+)  # fmt: skip
 
 
-@lru_cache(maxsize=8)
-def _parameters(names: frozenset[str]) -> re.Pattern[str] | None:
-    """The pattern of the query parameters whose values are secrets; None for no names."""
-    if not names:
-        return None
+@cache
+def _parameters(names: frozenset[str]) -> _Pattern:
+    """The pattern of the query parameters whose values are secrets."""
     alternatives = "|".join(re.escape(name) for name in sorted(names))
-    return re.compile(rf"""(?i)((?:[?&;]|%3f|%26)(?:{alternatives})(?:=|%3d)){_HIDDEN}[^&;#\s"'<>()\\{{}}]+""")
+    return _Pattern(rf"""(?i)((?:[?&;]|%3f|%26)(?:{alternatives})(?:=|%3d)){_HIDDEN}[^&;#\s"'<>()\\{{}}]+""", *(["=", "%3d"] if names else []))
 
 
 def service_secrets(text: str, parameters: Iterable[str]) -> str:
     """Redact what a service that hands out signed URLs redacts itself: ``parameters``, URL userinfo, bearer tokens."""
-    pattern = _parameters(frozenset(parameters))
-    if pattern:
-        text = pattern.sub(rf"\1{REDACTED}", text)
-    text = _USERINFO.sub("//", text)
-    return _BEARER.sub(rf"\1\2{REDACTED}", text)
+    lower = text.lower()
+    text = _parameters(frozenset(parameters)).sub(rf"\1{REDACTED}", text, lower)
+    text = _USERINFO.sub("//", text, lower)
+    return _BEARER.sub(rf"\1\2{REDACTED}", text, lower)
 
 
 def _hide_value(match: re.Match[str]) -> str:
@@ -86,7 +106,8 @@ def secrets(text: str, parameters: Iterable[str]) -> str:
 
     ``parameters`` are the names of query parameters whose values are secrets, compared without case.
     """
-    text = _SHAPES.sub(REDACTED, text)
+    lower = text.lower()
+    text = _SHAPES.sub(REDACTED, text, lower)
     text = service_secrets(text, parameters)
-    text = _AUTHORIZATION.sub(rf"\1{REDACTED}", text)
-    return _NAMED.sub(_hide_value, text)
+    text = _AUTHORIZATION.sub(rf"\1{REDACTED}", text, lower)
+    return _NAMED.sub(_hide_value, text, lower)

@@ -6,7 +6,6 @@ This page is the program. It does no input and no output, and it knows no contra
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from errtriage import delays, facts as locate, payloads, rules
@@ -60,11 +59,11 @@ class Triage:
         found = False
         for record in records:
             peeler.strangers.clear()
-            inside = replace(context, body=record.whole)
+            inside = context._replace(body=record.whole)
             here = list(peeler.record(record, inside)) or self._judged(peeler, record)
             for payload in here:
                 found = True
-                yield replace(payload, line=record.line, repaired=record.repaired, tool=peeler.tool_of(payload.context))
+                yield payload._replace(line=record.line, repaired=record.repaired, tool=peeler.tool_of(payload.context))
         if not found and self._http and (payload := self._recognise("http-response", text, context)):
             yield payload
 

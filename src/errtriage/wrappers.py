@@ -6,9 +6,8 @@ is recognised as is decided by the callback that a Peeler is made with; this mod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from errtriage import payloads
 from errtriage.model import Context, Http, Payload, ToolResult
@@ -26,14 +25,12 @@ _TIMES = ("time", "ts", "timestamp", "@timestamp", "t", "date")
 _PROTOCOL_CODES = range(-32768, -31999)
 
 
-class Recogniser(Protocol):
-    """Says whether a value, met at a ``place`` (object, answer, tool-result, rpc-response, http-response), is a payload."""
+#: Says whether a value, met at a place (object, answer, tool-result, rpc-response, http-response), is a payload; the
+#: last argument is the result inside an answer.
+Recogniser = Callable[[str, Any, Context, Any], Payload | None]
 
-    def __call__(self, place: str, value: Any, context: Context, inner: Any = None) -> Payload | None: ...
 
-
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A tool call that was seen on its way to the server."""
 
     tool: str
@@ -54,7 +51,7 @@ class Peeler:
 
     def record(self, record: payloads.Record, context: Context) -> Iterator[Payload]:
         """Yield the payloads of one record of a text."""
-        context = replace(context, prefix=record.prefix, inside=False)
+        context = context._replace(prefix=record.prefix, inside=False)
         if record.http is None:
             yield from self._value(record.value, context, 0)
         else:
@@ -62,7 +59,7 @@ class Peeler:
 
     def response(self, http: Http, body: str, context: Context, depth: int = 0) -> Iterator[Payload]:
         """Yield the payloads of a raw HTTP response or, when its body holds none, the response itself."""
-        context = replace(context, wrappers=(*context.wrappers, "http"), http=http, prefix="")
+        context = context._replace(wrappers=(*context.wrappers, "http"), http=http, prefix="")
         yield from self.body(body, context, depth)
 
     def body(self, body: str, context: Context, depth: int = 0) -> Iterator[Payload]:
@@ -71,11 +68,11 @@ class Peeler:
         first: Any = None
         for part in payloads.records(body):
             first = part.value if first is None else first
-            inner = replace(context, prefix=part.prefix, inside=False, body=part.whole)
+            inner = context._replace(prefix=part.prefix, inside=False, body=part.whole)
             for payload in self._value(part.value, inner, depth + 1):
                 found = True
                 yield payload
-        if not found and (payload := self._recognise("http-response", body if first is None else first, context)):
+        if not found and (payload := self._recognise("http-response", body if first is None else first, context, None)):
             yield payload
 
     def _value(self, value: Any, context: Context, depth: int) -> Iterator[Payload]:
@@ -92,9 +89,9 @@ class Peeler:
     def _text(self, text: str, context: Context, wrapper: str, depth: int) -> Iterator[Payload]:
         if "{" not in text and "[" not in text and "HTTP/" not in text:
             return
-        wrapped = replace(context, wrappers=(*context.wrappers, wrapper))
+        wrapped = context._replace(wrappers=(*context.wrappers, wrapper))
         for record in payloads.records(text):
-            inner = replace(wrapped, prefix=record.prefix or context.prefix, inside=False, body=False)
+            inner = wrapped._replace(prefix=record.prefix or context.prefix, inside=False, body=False)
             if record.http is None:
                 yield from self._value(record.value, inner, depth + 1)
             else:
@@ -110,7 +107,7 @@ class Peeler:
             return
         if value.get("_meta") and (payload := self._recognise("answer", value, context, value)):
             yield payload
-        elif payload := self._recognise("object", value, context):
+        elif payload := self._recognise("object", value, context, None):
             yield payload
         elif is_tool_result(value):
             yield from self._tool_result(value, context, depth)
@@ -124,18 +121,18 @@ class Peeler:
         self._stranger(value, context)
         if not context.inside:
             received = next((value[name] for name in _TIMES if value.get(name) is not None), context.received)
-            context = replace(context, wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
-        context = replace(context, body=False)
+            context = context._replace(wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
+        context = context._replace(body=False)
         for name, member in value.items():
             if isinstance(member, dict | list | str) and not _holds_no_answer(value, name):
                 yield from self._value(member, context, depth + 1)
 
     def _rpc_response(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
-        context = replace(context, rpc=value, inside=True, body=False)
+        context = context._replace(rpc=value, inside=True, body=False)
         if isinstance(value.get("error"), dict):
             yield from self._rpc_error(value, context, depth)
             return
-        wrapped = replace(context, wrappers=(*context.wrappers, "jsonrpc"))
+        wrapped = context._replace(wrappers=(*context.wrappers, "jsonrpc"))
         result = value.get("result")
         found = False
         for payload in self._value(result, wrapped, depth + 1):
@@ -148,7 +145,7 @@ class Peeler:
         """A payload inside the error's data or message wins over the error around it."""
         error = value["error"]
         outer = ("jsonrpc", "error-data") if context.rpc is value else ("error-data",)
-        inner = replace(context, wrappers=(*context.wrappers, *outer), inside=True)
+        inner = context._replace(wrappers=(*context.wrappers, *outer), inside=True)
         found: list[Payload] = []
         for name in ("data", "message"):
             member = error.get(name)
@@ -158,7 +155,7 @@ class Peeler:
                 found += self._value(member, inner, depth + 1)
         if found:
             yield from once(found)
-        elif payload := self._recognise("rpc-response", value, context):
+        elif payload := self._recognise("rpc-response", value, context, None):
             yield payload
         else:
             self._stranger(value, context)
@@ -167,7 +164,7 @@ class Peeler:
         """JSON in a text whose wrapper is recorded already."""
         for record in payloads.records(text):
             if record.http is None:
-                yield from self._value(record.value, replace(context, prefix=record.prefix), depth + 1)
+                yield from self._value(record.value, context._replace(prefix=record.prefix), depth + 1)
 
     def _tool_result(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         value = canonical(value)
@@ -175,8 +172,8 @@ class Peeler:
         texts = tuple(block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str))
         meta = value.get("_meta")
         tool_result = ToolResult(value, texts)
-        context = replace(context, tool_result=tool_result, meta=meta if isinstance(meta, dict) else context.meta, inside=True, body=False)
-        inside = replace(context, wrappers=(*context.wrappers, "tool-result"))
+        context = context._replace(tool_result=tool_result, meta=meta if isinstance(meta, dict) else context.meta, inside=True, body=False)
+        inside = context._replace(wrappers=(*context.wrappers, "tool-result"))
         if isinstance(meta, dict) and (payload := self._answer(value, texts, context)):
             yield payload
             return
@@ -187,7 +184,7 @@ class Peeler:
         tool_result.mismatch = bool(structured and in_text) and _values(structured) != _values(in_text)
         if structured or in_text:
             yield from once(structured + in_text)
-        elif payload := self._recognise("tool-result", value, context):
+        elif payload := self._recognise("tool-result", value, context, None):
             yield payload
         else:
             self._stranger(value, context)
@@ -292,7 +289,7 @@ def _holds_no_answer(value: Mapping[str, Any], name: str) -> bool:
 
 
 def _in(context: Context, wrapper: str) -> Context:
-    return replace(context, wrappers=(*context.wrappers, wrapper))
+    return context._replace(wrappers=(*context.wrappers, wrapper))
 
 
 def _values(found: Iterable[Payload]) -> list[Any]:

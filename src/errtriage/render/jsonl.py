@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import orjson
@@ -22,11 +21,11 @@ def document(verdict: Verdict) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    # Not orjson's own reading of dataclasses: it would refuse integers beyond 64 bits.
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
+        if names := getattr(value, "_fields", None):
+            return {name: _plain(member) for name, member in zip(names, value, strict=True)}
         return [_plain(item) for item in value]
+    # orjson writes no integers beyond 64 bits.
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
         return str(value)
     return value

@@ -1,0 +1,63 @@
+"""Finds raw HTTP responses in a text: a status line, headers, a blank line, a body.
+
+Imported when a text names HTTP. The standard library's readers want a socket and stop at the first response; a
+capture holds several, with other lines in between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from errtriage.model import Http
+
+# The status line of a raw response starts its line and is followed by a header or a blank line (RFC 9112).
+_STATUS_LINE = re.compile(
+    r"^HTTP/\d(?:\.\d)?[ \t]+(?P<status>\d{3})(?:[ \t]+(?P<reason>[^\r\n]*?))?[ \t]*\r?\n"
+    r"(?=\r?\n|[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}:)",
+    re.MULTILINE,
+)
+_BLANK_LINE = re.compile(r"\r?\n\r?\n|\A\r?\n")
+
+
+class Part(NamedTuple):
+    """A response with its body as ``text``, or (without ``http``) text between responses; ``start`` is its offset."""
+
+    start: int
+    text: str
+    http: Http | None = None
+
+
+def split(text: str) -> Iterator[Part]:
+    """Split a text into its raw HTTP responses and what stands around them, in order."""
+    responses = list(_STATUS_LINE.finditer(text))
+    yield Part(0, text[: responses[0].start()] if responses else text)
+    ends = [match.start() for match in responses[1:]] + [len(text)]
+    for match, end in zip(responses, ends, strict=True):
+        http, body, rest = _response(match, text[match.end() : end])
+        yield Part(match.start(), body, http)
+        yield Part(end - len(rest), rest)
+
+
+def _response(match: re.Match[str], after: str) -> tuple[Http, str, str]:
+    """Split what follows a status line into headers, body, and what stands behind the body."""
+    blank = _BLANK_LINE.search(after)
+    head, body = (after[: blank.start()], after[blank.end() :]) if blank else (after, "")
+    pairs = [(name.strip(), value.strip()) for name, colon, value in (line.partition(":") for line in head.splitlines()) if colon]
+    # Of a header that occurs twice the first counts.
+    headers = {name.lower(): value for name, value in reversed(pairs)}
+    names = {name.lower(): name for name, _ in pairs}
+    http = Http(int(match["status"]), match["reason"] or None, headers, headers_seen=True, names=names)
+    body, rest = _cut(body, headers.get("content-length", ""))
+    return http, body, rest
+
+
+def _cut(body: str, length: str) -> tuple[str, str]:
+    """Cut what stands behind the stated length in bytes (if it falls on the end of a line) off the body."""
+    if not (length.isascii() and length.isdigit() and len(length) < 12) or "\n" not in body:
+        return body, ""
+    size = int(length)
+    characters = size if body.isascii() else len(body.encode("utf-8", "replace")[:size].decode("utf-8", "ignore"))
+    rest = body[characters:]
+    return (body[:characters], rest) if rest.startswith(("\n", "\r\n")) else (body, "")
