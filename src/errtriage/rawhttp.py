@@ -18,6 +18,8 @@ _STATUS_LINE = re.compile(
     r"(?=\r?\n|[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}:)",
     re.MULTILINE,
 )
+# The request that a capture shows before its response; the response alone does not say how it was asked for.
+_REQUEST_LINE = re.compile(r"^(?:> )?(?P<method>[A-Z]{3,10})[ \t]+\S{1,8192}[ \t]+HTTP/\d(?:\.\d)?[ \t]*\r?$", re.MULTILINE)
 _BLANK_LINE = re.compile(r"\r?\n\r?\n|\A\r?\n")
 
 
@@ -32,12 +34,15 @@ class Part(NamedTuple):
 def split(text: str) -> Iterator[Part]:
     """Split a text into its raw HTTP responses and what stands around them, in order."""
     responses = list(_STATUS_LINE.finditer(text))
-    yield Part(0, text[: responses[0].start()] if responses else text)
+    before = text[: responses[0].start()] if responses else text
+    yield Part(0, before)
     ends = [match.start() for match in responses[1:]] + [len(text)]
     for match, end in zip(responses, ends, strict=True):
         http, body, rest = _response(match, text[match.end() : end])
-        yield Part(match.start(), body, http)
+        requests = _REQUEST_LINE.findall(before)
+        yield Part(match.start(), body, http._replace(method=requests[-1] if requests else None))
         yield Part(end - len(rest), rest)
+        before = text[match.end() : end]
 
 
 def _response(match: re.Match[str], after: str) -> tuple[Http, str, str]:

@@ -1,0 +1,33 @@
+"""What several tests share: the packs, their examples, and whole-command runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS = ROOT / "schemas"
+CORPUS = Path(__file__).parent / "corpus"
+
+
+class Run:
+    """Runs the command as a process, the way a shell does."""
+
+    def __call__(
+        self, *args: str, stdin: bytes | str = b"", env: dict[str, str] | None = None, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        settings = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_ACTIONS")}
+        settings |= {"PYTHONIOENCODING": "utf-8", **(env or {})}
+        command = [sys.executable, "-m", "errtriage", *args]
+        return subprocess.run(command, input=data, capture_output=True, env=settings, cwd=cwd, timeout=60, check=False)
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    """The command as a process."""
+    return Run()
