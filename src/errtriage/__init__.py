@@ -6,10 +6,12 @@ returns one Verdict for each. Importing this package is cheap; the work is impor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
+# Not typing's: importing typing takes longer than all the rest of this file. Type checkers know the name.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from errtriage.model import Verdict
 
 __all__ = ["triage"]

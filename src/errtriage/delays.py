@@ -72,7 +72,7 @@ def moment(value: Any) -> datetime | None:
     if isinstance(value, str) and value.isdecimal() and len(value) < 25:
         value = int(value)
     try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 10**20:
             while value > 100_000_000_000:  # seconds reach that in the year 5138
                 value /= 1000
             return datetime.fromtimestamp(value, UTC)

@@ -34,10 +34,10 @@ class Part(NamedTuple):
 def split(text: str) -> Iterator[Part]:
     """Split a text into its raw HTTP responses and what stands around them, in order."""
     responses = list(_STATUS_LINE.finditer(text))
-    before = text[: responses[0].start()] if responses else text
+    starts = [*(match.start() for match in responses), len(text)]
+    before = text[: starts[0]]
     yield Part(0, before)
-    ends = [match.start() for match in responses[1:]] + [len(text)]
-    for match, end in zip(responses, ends, strict=True):
+    for match, end in zip(responses, starts[1:], strict=True):
         http, body, rest = _response(match, text[match.end() : end])
         requests = _REQUEST_LINE.findall(before)
         yield Part(match.start(), body, http._replace(method=requests[-1] if requests else None))

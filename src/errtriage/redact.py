@@ -77,7 +77,7 @@ _SHAPES = _Pattern(
     r"|\bxox[a-z]-[A-Za-z0-9-]{8,}|\bxapp-[A-Za-z0-9-]{8,}|hooks\.slack\.com/services/[A-Za-z0-9/]+"
     r"|\bsk-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{20,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\bAIza[A-Za-z0-9_-]{30,}"
     r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:(?!-----END)[\s\S])*(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?",
-    "eyj", "akia", "asia", "abia", "acca", "gh", "xox", "xapp-", "slack", "sk-", "k_live_", "k_test_", "aiza", "private key",
+    "eyj", "akia", "asia", "abia", "acca", "gh", "github_pat_", "xox", "xapp-", "slack", "sk-", "k_live_", "k_test_", "aiza", "private key",
 )  # fmt: skip
 
 

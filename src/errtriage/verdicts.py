@@ -121,7 +121,7 @@ class Triage:
             trace=tuple(Step(question, words.say(answer) or "") for question, answer in trace),
             valid=valid,
             violations=() if valid else self._violations(shape, payload.value),
-            findings=rules.findings(payload, facts, words, self._contracts),
+            findings=tuple(each._replace(pointer=self._show(each.pointer)) for each in rules.findings(payload, facts, words, self._contracts)),
             source=self._source(payload, file, found_ids),
         )
 

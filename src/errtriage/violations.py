@@ -31,7 +31,7 @@ def explain(schema_file: Path, value: Any, hide: Callable[[str], str]) -> tuple[
     # An empty registry: a reference to anything but the file itself is an error, not a request.
     validator = Draft202012Validator(load(schema_file), registry=Registry())
     causes = [cause for error in validator.iter_errors(_plain(value)) for cause in _roots(error)]
-    found = (Violation(hide(pointer(cause.absolute_path)), _keyword(cause), hide(_message(cause))) for cause in causes)
+    found = (Violation(hide(pointer(cause.absolute_path)), _keyword(cause), hide(_message(cause, hide))) for cause in causes)
     return tuple(dict.fromkeys(sorted(found, key=lambda violation: (violation.pointer, violation.keyword))))
 
 
@@ -44,6 +44,14 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         return [_plain(item, depth + 1) for item in value]
     return value
+
+
+def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, dict):
+        return {hide(name): _hidden(member, hide) for name, member in value.items()}
+    return [_hidden(item, hide) for item in value] if isinstance(value, list) else value
 
 
 def _roots(error: ValidationError) -> Iterator[ValidationError]:
@@ -71,9 +79,9 @@ def _keyword(error: ValidationError) -> str:
     return str(error.validator) if error.validator else "false"
 
 
-def _message(error: ValidationError) -> str:
+def _message(error: ValidationError, hide: Callable[[str], str]) -> str:
     expected = error.validator_value
-    there = _show(error)
+    there = _show(error, hide)
     match error.validator:
         case "required":
             name = next(name for name in expected if f"'{name}' is a required" in error.message or repr(name) in error.message)
@@ -99,9 +107,12 @@ def _message(error: ValidationError) -> str:
             return f"{there} does not satisfy `{_keyword(error)}`: {_json(expected)}"
 
 
-def _show(error: ValidationError) -> str:
-    """What stands there, under its name so that a secret's name is seen by the redaction."""
-    text = _json(error.instance)
+def _show(error: ValidationError, hide: Callable[[str], str]) -> str:
+    """What stands there, under its name so that a secret's name is seen by the redaction.
+
+    Each string is hidden before it is written as JSON, whose escapes would hide control codes from the cleaning.
+    """
+    text = _json(_hidden(error.instance, hide))
     name = error.absolute_path[-1] if error.absolute_path else None
     return f"`{name}`: {text}" if isinstance(name, str) else text
 

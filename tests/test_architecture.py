@@ -1,0 +1,115 @@
+"""Imports go one way, heavy packages stay where they belong, and every module says what it is."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+PACKAGE = ROOT / "src" / "errtriage"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+#: Which modules of ours each module may import. The page that is the program is ``verdicts``.
+ALLOWED = {
+    "model": set(),
+    "pointers": set(),
+    "jsontext": set(),
+    "redact": set(),
+    "wording": set(),
+    "delays": set(),
+    "search": {"jsontext"},
+    "rawhttp": {"model"},
+    "inputs": {"model"},
+    "contracts": {"model"},
+    "payloads": {"model", "jsontext", "search", "rawhttp"},
+    "absence": {"jsontext", "search"},
+    "wrappers": {"model", "payloads"},
+    "violations": {"model", "contracts", "pointers"},
+    "facts": {"model", "contracts", "delays", "payloads", "pointers"},
+    "rules": {"model", "contracts", "facts", "pointers", "redact", "wording"},
+    "verdicts": {"model", "contracts", "delays", "facts", "payloads", "redact", "rules", "violations", "wording", "wrappers"},
+    "render.words": {"model"},
+    "render.jsonl": {"model"},
+    "render.text": {"model", "redact", "render.words"},
+    "render.markdown": {"model", "redact", "render.words"},
+    "": {"contracts", "inputs", "model", "verdicts"},
+    "render": set(),
+    "cli": {"", "absence", "contracts", "inputs", "model", "redact", "render.jsonl", "render.markdown", "render.text", "verdicts"},
+    "__main__": {"cli"},
+}
+#: Packages that only these modules may import.
+HEAVY = {"rich": {"render.text"}, "jsonschema": {"violations"}, "referencing": {"violations"}, "typer": {"cli"}, "jsonschema_rs": {"contracts"}}
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules = {f"{node.module}.{alias.name}" for alias in node.names}
+            ours = {module for module in modules if (PACKAGE / (module.replace(".", "/").removeprefix("errtriage/") + ".py")).is_file()}
+            found |= ours or {node.module}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_imports_only_what_it_may(path: Path) -> None:
+    ours = {module.removeprefix("errtriage").lstrip(".") for module in imports(path) if module.split(".")[0] == "errtriage"}
+    assert ours <= ALLOWED[name_of(path)]
+
+
+def test_the_table_of_imports_has_no_cycle() -> None:
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path
+        for each in ALLOWED[name]:
+            visit(each, (*path, name))
+
+    for name in ALLOWED:
+        visit(name, ())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
+    used = {module.split(".")[0] for module in imports(path)} & HEAVY.keys()
+    assert all(name_of(path) in HEAVY[package] for package in used)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_every_module_class_and_public_function_says_what_it_means(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            around = [other for other in ast.walk(tree) if other is not node and node in ast.walk(other)]
+            private = any(isinstance(other, ast.FunctionDef) or (isinstance(other, ast.ClassDef) and other.name.startswith("_")) for other in around)
+            assert private or ast.get_docstring(node), f"{path.name}: {node.name}"
+
+
+def loaded_by(code: str) -> set[str]:
+    done = subprocess.run([sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_is_cheap() -> None:
+    assert not {"typer", "rich", "jsonschema", "jsonschema_rs", "orjson", "re"} & (loaded_by("import errtriage") - loaded_by("pass"))
+
+
+def test_a_plain_verdict_needs_neither_the_explaining_validator_nor_rich_nor_the_search() -> None:
+    loaded = loaded_by("import errtriage; errtriage.triage({'isError': True, 'content': []})")
+    assert not {"typer", "rich", "jsonschema", "errtriage.search", "errtriage.rawhttp", "email.parser"} & loaded
+
+
+def test_help_needs_none_of_the_work() -> None:
+    code = "import sys; sys.argv = ['errtriage', 'explain', '--help']\nfrom errtriage.cli import app\ntry: app()\nexcept SystemExit: pass"
+    assert not {"rich", "jsonschema", "jsonschema_rs", "orjson"} & loaded_by(code)
