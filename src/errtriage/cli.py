@@ -67,6 +67,8 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        if sys.stdout is None:  # closed by the shell: what is printed goes nowhere, the exit code still counts
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")
         plain_substitutes()
         try:
             code = command(*args, **kwargs)
@@ -206,7 +208,7 @@ def explain(
     triage = Triage(contracts, forced=contracts.get(contract) if contract else None, tool=tool, http=http, redact=redact)
     write = writer(format, color, trace=trace) if not quiet else lambda verdict: None
     names = files or ["-"]
-    if names == ["-"] and sys.stdin.isatty():
+    if names == ["-"] and sys.stdin and sys.stdin.isatty():
         say("reading standard input: paste a failing answer, then press Ctrl-D (or name a file).")
     worst = -1
     unreadable = False

@@ -206,8 +206,8 @@ def unknown_name(kind: str, name: str, known: list[str]) -> tuple[str, str]:
     from difflib import get_close_matches
 
     near = get_close_matches(name.lower(), known, 1, 0.5)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    return f"There is no {kind} {name!r}.", f"{hint}Known: {', '.join(known)}."
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return f"There is no {kind} '{name}'.", f"{hint}Known: {', '.join(known)}."
 
 
 @cache

@@ -17,6 +17,8 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codec
 def read(name: str) -> bytes:
     """All bytes of a file, or of standard input for ``-``. Raises Failure where it cannot be read."""
     if name == STDIN:
+        if sys.stdin is None:
+            raise Failure("Standard input is closed.", "Name a file, or pipe something in.")
         return sys.stdin.buffer.read()
     path = Path(name)
     try:

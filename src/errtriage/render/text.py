@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -30,11 +31,18 @@ _LABELS: Mapping[Outcome, str] = {
 }
 
 
+class _Console(Console):
+    """Rich ends the program with exit code 1 when the reader of a pipe goes away; that is for the command to decide."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class TextRenderer:
     """Writes verdicts to a stream; ``width`` is the terminal's, or None for a pipe, where nothing is wrapped."""
 
     def __init__(self, stream: TextIO, *, color: bool, width: int | None, trace: bool) -> None:
-        self._console = Console(
+        self._console = _Console(
             file=stream, force_terminal=color, color_system="standard" if color else None, width=10_000,
             highlight=False, markup=False, emoji=False, legacy_windows=False,
         )  # fmt: skip
@@ -95,15 +103,26 @@ class TextRenderer:
         self._print(Text(correlation))
 
     def _prose(self, text: str, *, indent: int = 0, first: str = "", style: str = "") -> None:
-        content = Text(text, style)
-        # Words are never cut, so that an id in a sentence stays whole.
-        lines = content.wrap(self._console, max(self._width - indent, 20), overflow="ignore") if self._width else [content]
+        lines = _wrapped(text, self._width - indent) if self._width else [text]
         for number, line in enumerate(lines):
-            line.rstrip()
-            self._print(Text.assemble((first if number == 0 and first else " " * indent, style), line))
+            self._print(Text((first if number == 0 and first else " " * indent) + line, style))
 
     def _print(self, text: Text) -> None:
         self._console.print(text, soft_wrap=True)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most ``width`` cells. A word is never cut, so that an id in a sentence stays whole."""
+    lines = [""]
+    used = 0
+    for word in text.split():
+        cells = cell_len(word)
+        if used and used + 1 + cells > width:
+            lines.append("")
+            used = 0
+        lines[-1] += f" {word}" if used else word
+        used += cells + (1 if used else 0)
+    return lines
 
 
 def _without_never(prohibition: str) -> str:
