@@ -17,9 +17,7 @@ CORPUS = Path(__file__).parent / "corpus"
 class Run:
     """Runs the command as a process, the way a shell does."""
 
-    def __call__(
-        self, *args: str, stdin: bytes | str = b"", env: dict[str, str] | None = None, cwd: Path | None = None
-    ) -> subprocess.CompletedProcess[bytes]:
+    def __call__(self, *args: str, stdin: bytes | str = b"", env: dict[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         settings = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_ACTIONS")}
         settings |= {"PYTHONIOENCODING": "utf-8", **(env or {})}
@@ -31,3 +29,15 @@ class Run:
 def run() -> Run:
     """The command as a process."""
     return Run()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--regenerate", action="store_true", help="write generated files anew instead of comparing them")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where everything is installed (ERRTRIAGE_TESTS_MUST_RUN), a skipped test is a failure."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("ERRTRIAGE_TESTS_MUST_RUN") and reporter and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

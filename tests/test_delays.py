@@ -66,13 +66,28 @@ def test_what_is_no_time(value: Any) -> None:
 
 
 def test_a_response_in_a_log_record_was_received_when_the_record_was_written() -> None:
-    record = {"time": "2026-07-21T14:01:05Z", "response": f"HTTP/1.1 429 Too Many Requests\r\nRetry-After: {LATER}\r\n\r\n{{\"error\": \"rate_limited\"}}"}
+    record = {"time": "2026-07-21T14:01:05Z", "response": f'HTTP/1.1 429 Too Many Requests\r\nRetry-After: {LATER}\r\n\r\n{{"error": "rate_limited"}}'}
     (verdict,) = triage(record)
     assert verdict.retry is not None
     assert verdict.retry.delay_ms == 30_000
     assert verdict.source.wrappers == ("log-record", "json-string", "http")
 
 
-@pytest.mark.parametrize(("milliseconds", "words"), [(0, "0 ms"), (1, "1 ms"), (999, "999 ms"), (1000, "1 s"), (1500, "1.5 s"), (17_000, "17 s"), (95_000, "95 s"), (120_000, "2 min"), (150_000, "2 min 30 s"), (7_200_000, "2 h"), (8_000_000, "2 h 13 min")])
+@pytest.mark.parametrize(
+    ("milliseconds", "words"),
+    [
+        (0, "0 ms"),
+        (1, "1 ms"),
+        (999, "999 ms"),
+        (1000, "1 s"),
+        (1500, "1.5 s"),
+        (17_000, "17 s"),
+        (95_000, "95 s"),
+        (120_000, "2 min"),
+        (150_000, "2 min 30 s"),
+        (7_200_000, "2 h"),
+        (8_000_000, "2 h 13 min"),
+    ],
+)
 def test_a_delay_in_words(milliseconds: int, words: str) -> None:
     assert in_words(milliseconds) == words

@@ -40,7 +40,7 @@ SECRETS = [
     ("accessToken: S3CR3T", "accessToken: REDACTED"),
     ("password=S3CR3T, user=u", "password=REDACTED, user=u"),
     ('{"client_secret": "S3CR3T and S3CR3T"}', '{"client_secret": "REDACTED"}'),
-    (r'{\"password\":\"S3CR3T\"}', r'{\"password\":\"REDACTED\"}'),
+    (r"{\"password\":\"S3CR3T\"}", r"{\"password\":\"REDACTED\"}"),
     ("{'db_password': 'S3CR3T'}", "{'db_password': 'REDACTED'}"),
     ('password: "S3CR3T', 'password: "REDACTED"'),
     ("DB_PASSWORD => S3CR3T", "DB_PASSWORD => REDACTED"),
@@ -53,7 +53,20 @@ def test_a_secret_goes_and_the_rest_stays(text: str, shown: str) -> None:
     assert secrets(shown, PARAMETERS) == shown
 
 
-@pytest.mark.parametrize("text", ["monkey=banana", "keyboard: qwerty", "a tokenizer: x", "versionId=3&prefix=p", "a@b.example", "https://a.example/@scope/x", "see=you", "Bearer REDACTED", "the bear"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "monkey=banana",
+        "keyboard: qwerty",
+        "a tokenizer: x",
+        "versionId=3&prefix=p",
+        "a@b.example",
+        "https://a.example/@scope/x",
+        "see=you",
+        "Bearer REDACTED",
+        "the bear",
+    ],
+)
 def test_what_is_no_secret_stays(text: str) -> None:
     assert secrets(text, PARAMETERS) == text
 
@@ -77,7 +90,7 @@ def test_terminal_control_goes(text: str, shown: str) -> None:
 
 @given(st.text())
 def test_nothing_that_moves_a_terminal_is_left(text: str) -> None:
-    assert not any(character != "\n" and character != "\t" and (character < " " or "\x7f" <= character <= "\x9f") for character in clean(text))
+    assert not any(character not in "\n\t" and (character < " " or "\x7f" <= character <= "\x9f") for character in clean(text))
 
 
 HOSTILE = "pass\x1b[1mword=S3CR3T [bold]b[/bold] \x1b]0;owned\x07 \u202e <img src=x> [click](https://evil.example) @everyone"

@@ -40,7 +40,16 @@ def test_what_is_found(text: str, values: list[Any]) -> None:
     assert [found.value for found in search.scan(text)] == values
 
 
-@pytest.mark.parametrize(("text", "repaired"), [('{"a": NaN}', True), ('{"a": -Infinity}', True), ('{"a": "\\ud83d"}', True), ('{"a": 12345678901234567890123}', False), ('{"a": "\\ud83d\\ude00"}', False)])
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ('{"a": NaN}', True),
+        ('{"a": -Infinity}', True),
+        ('{"a": "\\ud83d"}', True),
+        ('{"a": 12345678901234567890123}', False),
+        ('{"a": "\\ud83d\\ude00"}', False),
+    ],
+)
 def test_what_counts_as_a_repair(text: str, repaired: bool) -> None:
     assert jsontext.read(text)[1] is repaired
 
@@ -60,7 +69,7 @@ LINES = [
     ("Windows line ends", 'start\r\nx {"a": 1}\r\n', [2]),
     ("an array after words", 'one\nx [{"a": 1},\n{"a": 2}]', [2]),
     ("arrays in JSON Lines", '[{"a": 1}]\n[{"a": 2}]', [1, 2]),
-    ("responses", 'x\nHTTP/1.1 400 Bad\r\nA: b\r\n\r\n{}\nHTTP/1.1 500 Worse\r\n\r\n', [2, 6]),
+    ("responses", "x\nHTTP/1.1 400 Bad\r\nA: b\r\n\r\n{}\nHTTP/1.1 500 Worse\r\n\r\n", [2, 6]),
 ]
 
 
@@ -110,7 +119,26 @@ def test_the_tolerant_reader_reads_what_the_strict_one_reads(value: Any) -> None
     assert jsontext._read_tolerantly(text)[0] == json.loads(jsontext._LONE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
 
 
-WORST = ["{", "[", "[[{", '{"', '{"a":', '{"a":[', '"', "\\", '{\\"', '["', '"{\\"', "[[]", '{"a":{},', '{"a":1} ', '{"a":1},"', '"{\\"a\\":1}" ', "key:", "HTTP/1.1 500 x\n"]
+WORST = [
+    "{",
+    "[",
+    "[[{",
+    '{"',
+    '{"a":',
+    '{"a":[',
+    '"',
+    "\\",
+    '{\\"',
+    '["',
+    '"{\\"',
+    "[[]",
+    '{"a":{},',
+    '{"a":1} ',
+    '{"a":1},"',
+    '"{\\"a\\":1}" ',
+    "key:",
+    "HTTP/1.1 500 x\n",
+]
 
 
 @pytest.mark.parametrize("piece", WORST)
@@ -122,7 +150,7 @@ def test_the_work_grows_with_the_text(piece: str) -> None:
 
         count = 0
 
-        def trace(frame: Any, event: str, arg: Any) -> Any:
+        def trace(_frame: Any, event: str, _arg: Any) -> Any:
             nonlocal count
             count += event == "line"
             return trace

@@ -13,7 +13,13 @@ from test_search import json_values
 from errtriage import triage
 from errtriage.render.jsonl import document, line
 
-ENVELOPE = {"v": "0.1", "ok": False, "operation": "ovstorage_read", "operation_id": "op-9", "error": {"code": "NotFound", "message": "gone", "retryable": False}}
+ENVELOPE = {
+    "v": "0.1",
+    "ok": False,
+    "operation": "ovstorage_read",
+    "operation_id": "op-9",
+    "error": {"code": "NotFound", "message": "gone", "retryable": False},
+}
 RESULT = {"status": "failed", "scenario": "denied", "operationId": "op-9", "error": {"code": "ACTION_DENIED", "retryable": False, "correlationId": "op-9"}}
 TEXT = json.dumps(ENVELOPE)
 
@@ -42,12 +48,20 @@ WRAPPED: list[tuple[str, Any, list[str]]] = [
     ("a JSON-RPC error's data", {"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "x", "data": ENVELOPE}}, ["jsonrpc", "error-data"]),
     ("a JSON-RPC error's message", {"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": f"failed: {TEXT}"}}, ["jsonrpc", "error-data"]),
     ("an error's data alone", {"code": -32603, "message": "x", "data": ENVELOPE}, ["error-data"]),
-    ("a model's tool_result block", {"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": f"failed: {TEXT}"}, ["tool-result", "text-content"]),
+    (
+        "a model's tool_result block",
+        {"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": f"failed: {TEXT}"},
+        ["tool-result", "text-content"],
+    ),
     ("a log record", {"level": "error", "payload": ENVELOPE}, ["log-record"]),
     ("deep in a log record", {"a": {"b": [{"c": ENVELOPE}]}}, ["log-record"]),
     ("an escaped string in a log record", {"msg": f"failed: {TEXT}"}, ["log-record", "json-string"]),
     ("a record in a record", {"log": json.dumps({"msg": f"failed: {TEXT}"})}, ["log-record", "json-string", "log-record", "json-string"]),
-    ("a request with its response", {"method": "tools/call", "params": {"x": 1}, "response": rpc({"content": [block(TEXT)], "isError": True})}, ["log-record", "jsonrpc", "tool-result", "text-content"]),
+    (
+        "a request with its response",
+        {"method": "tools/call", "params": {"x": 1}, "response": rpc({"content": [block(TEXT)], "isError": True})},
+        ["log-record", "jsonrpc", "tool-result", "text-content"],
+    ),
     ("an access log's verb is no method", {"method": "POST", "path": "/x", "body": TEXT}, ["log-record", "json-string"]),
     ("arrays add nothing", {"a": [[[ENVELOPE]]]}, ["log-record"]),
 ]
@@ -161,12 +175,37 @@ def test_a_request_is_not_judged() -> None:
 
 IDS: list[tuple[str, Any, str | None, dict[str, str]]] = [
     ("names in their order, not the text's", {"content": [], "isError": True, "traceId": "t", "request_id": "r"}, "r", {"traceId": "t", "request_id": "r"}),
-    ("the shallowest of one name", {"content": [], "isError": True, "a": {"request-id": "deep"}, "b": {"requestId": "deep too"}, "REQUEST_ID": "top"}, "top", {"request-id": "deep", "requestId": "deep too", "REQUEST_ID": "top"}),
-    ("numbers digit for digit", '{"content": [], "isError": true, "requestId": 123456789012345678901234567890}', "123456789012345678901234567890", {"requestId": "123456789012345678901234567890"}),
-    ("in the data of a JSON-RPC error", {"jsonrpc": "2.0", "id": "not me", "error": {"code": 1, "message": "x", "data": {"activityId": "a-1"}}}, "a-1", {"activityId": "a-1"}),
+    (
+        "the shallowest of one name",
+        {"content": [], "isError": True, "a": {"request-id": "deep"}, "b": {"requestId": "deep too"}, "REQUEST_ID": "top"},
+        "top",
+        {"request-id": "deep", "requestId": "deep too", "REQUEST_ID": "top"},
+    ),
+    (
+        "numbers digit for digit",
+        '{"content": [], "isError": true, "requestId": 123456789012345678901234567890}',
+        "123456789012345678901234567890",
+        {"requestId": "123456789012345678901234567890"},
+    ),
+    (
+        "in the data of a JSON-RPC error",
+        {"jsonrpc": "2.0", "id": "not me", "error": {"code": 1, "message": "x", "data": {"activityId": "a-1"}}},
+        "a-1",
+        {"activityId": "a-1"},
+    ),
     ("in JSON in the text", {"isError": True, "content": [block('failed: {"error_id": "e-1"}')]}, "e-1", {"error_id": "e-1"}),
-    ("a header after the payload", 'HTTP/1.1 400 x\r\nX-Request-ID: h\r\nX-Correlation-Id: c\r\n\r\n{"type": "a", "title": "t", "status": 400, "instance": "/no/id"}', "c", {"X-Correlation-Id": "c", "X-Request-ID": "h"}),
-    ("the trace id of traceparent", "HTTP/1.1 400 x\r\ntraceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n", "4bf92f3577b34da6a3ce929d0e0e4736", {"traceparent": "4bf92f3577b34da6a3ce929d0e0e4736"}),
+    (
+        "a header after the payload",
+        'HTTP/1.1 400 x\r\nX-Request-ID: h\r\nX-Correlation-Id: c\r\n\r\n{"type": "a", "title": "t", "status": 400, "instance": "/no/id"}',
+        "c",
+        {"X-Correlation-Id": "c", "X-Request-ID": "h"},
+    ),
+    (
+        "the trace id of traceparent",
+        "HTTP/1.1 400 x\r\ntraceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n",
+        "4bf92f3577b34da6a3ce929d0e0e4736",
+        {"traceparent": "4bf92f3577b34da6a3ce929d0e0e4736"},
+    ),
     ("no id", {"content": [], "isError": True, "id": "x", "requestId": {"a": 1}}, None, {}),
 ]
 
@@ -182,8 +221,62 @@ def test_a_shape_that_documents_its_id_has_that_one_or_none() -> None:
     assert (verdict.correlation_id, dict(verdict.source.ids)) == (None, {"requestId": "r"})
 
 
-names = st.sampled_from(["v", "ok", "operation", "error", "code", "message", "retryable", "next_action", "partial", "tag", "status", "scenario", "operationId", "correlationId", "content", "type", "text", "isError", "structuredContent", "_meta", "coffeechats/retry", "retryAfterMs", "jsonrpc", "id", "result", "data", "title", "detail", "resultType", "method", "params", "role", "x"])
-words = st.sampled_from(["0.1", "2.0", "NotFound", "PartialCompletion", "VERSION_CONFLICT", "failed", "accepted", "completed", "conflict", "rate_limited", "input_required", "Tool call failed.", "text", "{\"v\": \"0.1\", \"ok\": false, \"operation\": \"x\"}", "HTTP/1.1 500 x\n\n"])
+names = st.sampled_from(
+    [
+        "v",
+        "ok",
+        "operation",
+        "error",
+        "code",
+        "message",
+        "retryable",
+        "next_action",
+        "partial",
+        "tag",
+        "status",
+        "scenario",
+        "operationId",
+        "correlationId",
+        "content",
+        "type",
+        "text",
+        "isError",
+        "structuredContent",
+        "_meta",
+        "coffeechats/retry",
+        "retryAfterMs",
+        "jsonrpc",
+        "id",
+        "result",
+        "data",
+        "title",
+        "detail",
+        "resultType",
+        "method",
+        "params",
+        "role",
+        "x",
+    ]
+)
+words = st.sampled_from(
+    [
+        "0.1",
+        "2.0",
+        "NotFound",
+        "PartialCompletion",
+        "VERSION_CONFLICT",
+        "failed",
+        "accepted",
+        "completed",
+        "conflict",
+        "rate_limited",
+        "input_required",
+        "Tool call failed.",
+        "text",
+        '{"v": "0.1", "ok": false, "operation": "x"}',
+        "HTTP/1.1 500 x\n\n",
+    ]
+)
 near_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | words | st.just(-32602),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names | st.text(max_size=3), inner, max_size=6),

@@ -23,16 +23,17 @@ def _instead(data: bytes, text: str) -> str:
     except jsontext.TooDeep:
         return f"it is JSON nested deeper than {jsontext.MAX_DEPTH} levels, which is not read"
     except jsontext.Unreadable as error:
-        parts = sum(1 for _ in search.scan(text))
-        if parts:
-            return f"{'a JSON value was' if parts == 1 else f'{parts} JSON values were'} read in it, none of a known shape"
-        byte = len(text[: error.at].encode("utf-8", "replace"))
-        return f"it is not JSON at byte {byte}, and no line of it holds any"
+        return _in_lines(text, error.at)
     if isinstance(value, dict):
         return f"it is a JSON object with {_keys(value)}, which is none of their shapes"
-    if isinstance(value, list):
-        return f"it is a JSON array of {len(value)}, none of a known shape"
-    return "it is a single JSON value, not an object"
+    return f"it is a JSON array of {len(value)}, none of a known shape" if isinstance(value, list) else "it is a single JSON value, not an object"
+
+
+def _in_lines(text: str, at: int) -> str:
+    parts = sum(1 for _ in search.scan(text))
+    if not parts:
+        return f"it is not JSON at byte {len(text[:at].encode('utf-8', 'replace'))}, and no line of it holds any"
+    return f"{'a JSON value was' if parts == 1 else f'{parts} JSON values were'} read in it, none of a known shape"
 
 
 def _keys(value: dict[str, object]) -> str:

@@ -68,7 +68,7 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         if sys.stdout is None:  # closed by the shell: what is printed goes nowhere, the exit code still counts
-            sys.stdout = open(os.devnull, "w", encoding="utf-8")
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - it stays open to the end
         plain_substitutes()
         try:
             code = command(*args, **kwargs)
@@ -82,7 +82,7 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
             code = INTERRUPTED
         except (typer.Exit, typer.BadParameter):
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the one guard, which reports it as our bug
             code = _bug(error)
         gc.freeze()  # spares the interpreter a last look for garbage
         raise typer.Exit(code)
@@ -101,7 +101,7 @@ def _bug(error: Exception) -> int:
     from traceback import extract_tb
 
     place = extract_tb(error.__traceback__)[-1]
-    where = f"{os.path.basename(place.filename)}:{place.lineno}"
+    where = f"{place.filename.rpartition(os.sep)[2]}:{place.lineno}"
     say(f"this is a bug in errtriage {__version__}: {type(error).__name__} at {where}. Please report it with this line and, if you can share it, the input.")
     return BUG
 
@@ -182,7 +182,10 @@ def main(
 @guarded
 def explain(
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Files to read; - or none: standard input.")] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text, json (a verdict a line) or markdown.", autocompletion=lambda: list(Format))] = Format.TEXT,
+    format: Annotated[
+        Format,
+        typer.Option("--format", "-f", parser=one_of("format", Format), help="text, json (a verdict a line) or markdown.", autocompletion=lambda: list(Format)),
+    ] = Format.TEXT,
     contract: Annotated[str | None, typer.Option(help="Seek only this contract, and judge what does not match it.", autocompletion=complete_contract)] = None,
     tool: Annotated[str | None, typer.Option(help="The tool that answered, or a class of tools such as safe-write.")] = None,
     status: Annotated[int | None, typer.Option(min=100, max=999, metavar="CODE", help="The HTTP status, when only the body was kept.")] = None,
@@ -191,7 +194,9 @@ def explain(
     redact: Annotated[bool, typer.Option(help="Hide secrets.")] = True,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit by action (none 0, retry 10, ... report 19, unrecognised 20).")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no verdicts; for use with --exit-code.")] = False,
-    color: Annotated[Color, typer.Option(parser=one_of("colour setting", Color), metavar="auto|always|never", help="When to colour.", autocompletion=lambda: list(Color))] = Color.AUTO,
+    color: Annotated[
+        Color, typer.Option(parser=one_of("colour setting", Color), metavar="auto|always|never", help="When to colour.", autocompletion=lambda: list(Color))
+    ] = Color.AUTO,
 ) -> int:
     """Explain every payload found in files or standard input.
 
@@ -206,7 +211,7 @@ def explain(
     contracts = bundled()
     http = Http.known(status, headers(header or []))
     triage = Triage(contracts, forced=contracts.get(contract) if contract else None, tool=tool, http=http, redact=redact)
-    write = writer(format, color, trace=trace) if not quiet else lambda verdict: None
+    write = writer(format, color, trace=trace) if not quiet else void
     names = files or ["-"]
     if names == ["-"] and sys.stdin and sys.stdin.isatty():
         say("reading standard input: paste a failing answer, then press Ctrl-D (or name a file).")

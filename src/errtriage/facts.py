@@ -31,7 +31,7 @@ def probe(value: Any, context: Context, inner: Any, *, forced: bool) -> Facts:
     if result is not None and result.value is value:
         _put(known, is_error=value.get("isError"), structured=value.get("structuredContent"))
         blocks = value.get("content")
-        if len(result.texts) == 1 and (isinstance(blocks, str) or len(blocks) == 1):
+        if len(result.texts) == 1 and not (isinstance(blocks, list) and len(blocks) > 1):
             known["only_text"] = result.texts[0]
     return known
 
@@ -98,7 +98,7 @@ def _typed(value: Any, types: list[str]) -> Any:
             case "boolean" if isinstance(value, bool):
                 return value
             case "integer" | "positive-integer" if isinstance(value, int | float) and not isinstance(value, bool):
-                if value == value and abs(value) != float("inf") and value == int(value) and (kind == "integer" or value > 0):
+                if (isinstance(value, int) or value.is_integer()) and (kind == "integer" or value > 0):
                     return int(value)
             case "number" if isinstance(value, int | float) and not isinstance(value, bool):
                 return value
@@ -135,7 +135,7 @@ def add_tool(facts: Facts, contract: Contract, given: str | None, asked: str | N
     tools: Mapping[str, str] = contract.data.get("tools", {})
     classes: Mapping[str, str] = contract.data.get("classes", {})
     as_class = given if given in classes and given not in tools else None
-    word = prefix.split()[-1].removesuffix(":") if prefix.strip() else ""
+    word = prefix.rsplit(maxsplit=1)[-1].removesuffix(":") if prefix.strip() else ""
     named = None if as_class else given
     tool = named or facts.get("operation") or asked or (word if word in tools else None)
     _put(facts, tool=tool, operation=tool, tool_class=as_class or contract.class_of(tool))

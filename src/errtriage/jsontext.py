@@ -19,6 +19,7 @@ LONG_DIGITS = re.compile(r"\d{19}")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
 
+
 class Unreadable(ValueError):
     """The text is not one JSON value; ``at`` is the offset of the first character that does not fit."""
 

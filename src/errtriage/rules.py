@@ -21,7 +21,7 @@ Holds = Callable[[Condition, Any], bool]
 
 def findings(payload: Payload, facts: Facts, words: Words, contracts: Contracts) -> tuple[Finding, ...]:
     """Every rule that a payload breaks, in the order of the packs."""
-    found = []
+    found: list[Finding] = []
     for contract in contracts:
         for rule in _rules_for(payload, contract):
             found += _broken(rule, payload, facts, words, contract)

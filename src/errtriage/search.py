@@ -15,16 +15,33 @@ from errtriage.jsontext import LONG_DIGITS, read
 
 # Where a JSON text may start: an object with a first name or an array that can hold a payload; an object whose quotes
 # are escaped; a line that is one JSON string.
-_START = re.compile(
-    r'(?P<open>\{(?=\s*+")|\[(?=\s*+[\[{"]))|(?P<escaped>\{(?=\s*+\\+"))|^[ \t]*+(?P<line>")', re.MULTILINE
-)
+_START = re.compile(r'(?P<open>\{(?=\s*+")|\[(?=\s*+[\[{"]))|(?P<escaped>\{(?=\s*+\\+"))|^[ \t]*+(?P<line>")', re.MULTILINE)
 #: How many characters before an escaped object its opening quote is looked for.
 _LOOK_BACK = 4096
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\.)*+"')
 _TOKEN = re.compile(
-    r'[ \t\r\n]*+(?:(?P<open>[{\[])|(?P<close>[}\]])|(?P<mark>[,:])|(?P<string>"(?:[^"\\\x00-\x1f]++|\\.)*+")'
+    r'[ \t\r\n]*+(?:(?P<open>[{\[])|(?P<close>[}\]])|(?P<colon>:)|(?P<comma>,)|(?P<string>"(?:[^"\\\x00-\x1f]++|\\.)*+")'
     r"|(?P<scalar>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true\b|false\b|null\b|NaN\b|-?Infinity\b))"
 )
+
+
+# Which tokens fit what is expected next.
+_FITS = {
+    "open": ("value", "value or close"),
+    "scalar": ("value", "value or close"),
+    "string": ("value", "value or close", "name", "name or close"),
+    "colon": ("colon",),
+    "comma": ("comma or close",),
+    "close": ("name or close", "value or close", "comma or close"),
+}
+
+
+class _Open(NamedTuple):
+    """A bracket that is not closed yet, and the spans of what is complete in it."""
+
+    bracket: str
+    at: int
+    children: list[tuple[int, int]]
 
 
 class Found(NamedTuple):
@@ -114,49 +131,28 @@ def outline(text: str, start: int, *, parts: bool = False) -> tuple[list[tuple[i
     complete value, that is its span (with ``parts``, the spans of the objects and arrays directly in it) and its end.
     Each character is looked at once, however deep the brackets nest.
     """
-    stack: list[str] = []
-    complete: list[list[tuple[int, int]]] = []
-    begins: list[int] = []
+    opened: list[_Open] = []
     position = start
     expects = "value"
-    while True:
-        match = _TOKEN.match(text, position)
-        if not match:
-            break
-        kind = match.lastgroup
-        at = match.start(kind) if kind else position
+    while (token := _TOKEN.match(text, position)) and (kind := token.lastgroup) and expects in _FITS[kind]:
+        at = token.start(kind)
         if kind == "open":
-            if expects not in ("value", "value or close"):
-                break
-            stack.append(text[at])
-            complete.append([])
-            begins.append(at)
+            opened.append(_Open(text[at], at, []))
             expects = "name or close" if text[at] == "{" else "value or close"
         elif kind == "close":
-            fits = stack and stack[-1] == ("{" if text[at] == "}" else "[")
-            if not fits or expects not in ("name or close", "value or close", "comma or close"):
+            if opened[-1].bracket != ("{" if text[at] == "}" else "["):
                 break
-            stack.pop()
-            children = complete.pop()
-            span = (begins.pop(), match.end())
-            if not stack:
-                return children if parts else [span], match.end()
-            complete[-1].append(span)
+            closed = opened.pop()
+            span = (closed.at, token.end())
+            if not opened:
+                return closed.children if parts else [span], token.end()
+            opened[-1].children.append(span)
             expects = "comma or close"
-        elif kind == "mark":
-            if text[at] == ":":
-                if expects != "colon":
-                    break
-                expects = "value"
-            else:
-                if expects != "comma or close":
-                    break
-                expects = "name" if stack[-1] == "{" else "value"
-        elif kind == "string" and expects in ("name", "name or close"):
-            expects = "colon"
-        elif expects in ("value", "value or close"):
-            expects = "comma or close"
+        elif kind == "colon":
+            expects = "value"
+        elif kind == "comma":
+            expects = "name" if opened[-1].bracket == "{" else "value"
         else:
-            break
-        position = match.end()
-    return [span for spans in complete for span in spans], max(position, start + 1)
+            expects = "colon" if expects in ("name", "name or close") else "comma or close"
+        position = token.end()
+    return [span for each in opened for span in each.children], max(position, start + 1)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from errtriage import delays, facts as locate, payloads, rules
+from errtriage import delays, payloads, rules
+from errtriage import facts as locate
 from errtriage.contracts import Contract, Contracts, Shape
 from errtriage.facts import Facts
 from errtriage.model import Action, Context, Http, Outcome, Payload, Retry, Source, Step, Verdict, Violation
@@ -39,7 +40,9 @@ class Triage:
         self._tool = tool
         self._http = http
         self._redact = redact
-        self._ids = next((pack.data["well_known_ids"] for pack in contracts if "well_known_ids" in pack.data), {"names": [], "headers": []})
+        self._ids: Mapping[str, list[str]] = next(
+            (pack.data["well_known_ids"] for pack in contracts if "well_known_ids" in pack.data), {"names": [], "headers": []}
+        )
 
     def text(self, text: str, file: str = "-", *, lossy: bool = False) -> Iterator[Verdict]:
         """Yield the verdicts of a text in order; ``lossy`` says that bytes were replaced to decode it."""
@@ -64,8 +67,8 @@ class Triage:
             for payload in here:
                 found = True
                 yield payload._replace(line=record.line, repaired=record.repaired, tool=peeler.tool_of(payload.context))
-        if not found and self._http and (payload := self._recognise("http-response", text, context)):
-            yield payload
+        if not found and self._http and (response := self._recognise("http-response", text, context)):
+            yield response
 
     def _judged(self, peeler: Peeler, record: payloads.Record) -> list[Payload]:
         """With a contract forced: the record's outermost unwrapped object, judged against the shape nearest to it."""
@@ -99,7 +102,7 @@ class Triage:
         shown_id = self._show(correlation) if correlation else None
         retry = _retry(leaf.get("retry"), facts)
         words = self._words(contract, facts, retry, shown_id)
-        texts = _Texts(contract, entry, leaf, facts, words, payload.unmatched)
+        texts = _Texts(contract, None if payload.unmatched else entry, leaf, facts, words)
         valid = shape.accepts(payload.value)
         return Verdict(
             contract=contract.name,
@@ -167,7 +170,10 @@ _UNMATCHED: Mapping[str, Any] = {
     "action": "report",
     "summary": ["Do not act on this answer: it matches no shape of the contract that was asked for. Show it to a person{id_clause}."],
     "explanation": ["The contract was given, and the answer is none that it documents. The violations say how it differs from the nearest shape, {shape}."],
-    "steps": ["Compare the violations with what the service sends, or leave `--contract` away to have the contract found.", "Show the answer to whoever runs the service{id_clause}."],
+    "steps": [
+        "Compare the violations with what the service sends, or leave `--contract` away to have the contract found.",
+        "Show the answer to whoever runs the service{id_clause}.",
+    ],
     "never": ["Never act on an answer whose shape is not documented."],
     "say": ["The service gave an answer that is not described, so it is not known what became of the request."],
 }
@@ -190,9 +196,9 @@ def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:
     """What a leaf says of the next call; a value may name the fact that it is."""
     if retry is None:
         return None
-    values = {name: facts.get(value["fact"]) if isinstance(value, Mapping) else value for name, value in retry.items()}
-    backoff = values["backoff_ms"]
-    return Retry(**{**values, "backoff_ms": tuple(backoff) if backoff is not None else None})
+    known: dict[str, Any] = {name: facts.get(value["fact"]) if isinstance(value, Mapping) else value for name, value in retry.items()}
+    backoff = known.pop("backoff_ms")
+    return Retry(**known, backoff_ms=None if backoff is None else tuple(backoff))
 
 
 def _nearness(value: Any, shape: Shape) -> int:
@@ -206,19 +212,18 @@ def _nearness(value: Any, shape: Shape) -> int:
 class _Texts:
     """The sentences of a verdict, put together from the leaf, the code's entry and the notes that apply."""
 
-    def __init__(self, contract: Contract, entry: Mapping[str, Any] | None, leaf: Mapping[str, Any], facts: Facts, words: Words, unmatched: bool) -> None:
+    def __init__(self, contract: Contract, entry: Mapping[str, Any] | None, leaf: Mapping[str, Any], facts: Facts, words: Words) -> None:
         self._words = words
         self._leaf = leaf
-        self._entry: Mapping[str, Any] = {} if entry is None or unmatched else entry
+        self._entry: Mapping[str, Any] = entry or {}
         self._unknown: Mapping[str, Any] = {}
-        if entry is None and not unmatched and leaf["outcome"] not in ("success", "unrecognised") and self._expects_code(contract, facts):
+        self._notes: list[Mapping[str, Any]] = []
+        if leaf is _UNMATCHED:
+            return
+        expects_code = "code" in contract.shape(facts["shape"]).data["fields"]
+        if entry is None and expects_code and leaf["outcome"] not in ("success", "unrecognised"):
             self._unknown = contract.catalogue.unknown
-        notes = [] if unmatched else contract.tree["notes"]
-        self._notes = [note for note in notes if contract.conditions.hold(note["when"], facts)]
-
-    @staticmethod
-    def _expects_code(contract: Contract, facts: Facts) -> bool:
-        return "code" in contract.shape(facts["shape"]).data["fields"]
+        self._notes = [note for note in contract.tree["notes"] if contract.conditions.hold(note["when"], facts)]
 
     def _from_notes(self, name: str) -> list[Any]:
         return [text for note in self._notes for text in note.get(name, ())]

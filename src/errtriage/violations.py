@@ -20,7 +20,15 @@ from errtriage.pointers import pointer
 
 #: The longest value that a message shows, in characters.
 _LONGEST = 80
-_TYPES = {"object": "an object", "array": "an array", "string": "a string", "number": "a number", "integer": "a whole number", "boolean": "true or false", "null": "null"}
+_TYPES = {
+    "object": "an object",
+    "array": "an array",
+    "string": "a string",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
 
 
 def explain(schema_file: Path, value: Any, hide: Callable[[str], str]) -> tuple[Violation, ...]:
@@ -80,7 +88,7 @@ def _keyword(error: ValidationError) -> str:
 
 
 def _message(error: ValidationError, hide: Callable[[str], str]) -> str:
-    expected = error.validator_value
+    expected: Any = error.validator_value
     there = _show(error, hide)
     match error.validator:
         case "required":
@@ -108,13 +116,13 @@ def _message(error: ValidationError, hide: Callable[[str], str]) -> str:
 
 
 def _show(error: ValidationError, hide: Callable[[str], str]) -> str:
-    """What stands there, under its name so that a secret's name is seen by the redaction.
+    """What stands there, hidden as it would be beside its name, which may say that it is a secret.
 
-    Each string is hidden before it is written as JSON, whose escapes would hide control codes from the cleaning.
+    Each string is hidden before it is written as JSON, whose escapes would keep control codes from the cleaning.
     """
     text = _json(_hidden(error.instance, hide))
-    name = error.absolute_path[-1] if error.absolute_path else None
-    return f"`{name}`: {text}" if isinstance(name, str) else text
+    name = f'"{error.absolute_path[-1]}": ' if error.absolute_path else ""
+    return hide(name + text).removeprefix(name)
 
 
 def _json(value: Any) -> str:

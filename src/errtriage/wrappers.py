@@ -72,8 +72,8 @@ class Peeler:
             for payload in self._value(part.value, inner, depth + 1):
                 found = True
                 yield payload
-        if not found and (payload := self._recognise("http-response", body if first is None else first, context, None)):
-            yield payload
+        if not found and (response := self._recognise("http-response", body if first is None else first, context, None)):
+            yield response
 
     def _value(self, value: Any, context: Context, depth: int) -> Iterator[Payload]:
         if depth > MAX_DEPTH:
@@ -100,14 +100,15 @@ class Peeler:
     def _object(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         if is_request(value):
             self._note_call(value)
-            if "jsonrpc" in value or not any(isinstance(member, dict | list) for name, member in value.items() if name != "params"):
+            beside = (member for name, member in value.items() if name != "params")
+            if "jsonrpc" in value or not any(isinstance(member, dict | list) for member in beside):
                 return
         elif is_rpc_response(value):
             yield from self._rpc_response(value, context, depth)
             return
-        if value.get("_meta") and (payload := self._recognise("answer", value, context, value)):
-            yield payload
-        elif payload := self._recognise("object", value, context, None):
+        if (value.get("_meta") and (payload := self._recognise("answer", value, context, value))) or (
+            payload := self._recognise("object", value, context, None)
+        ):
             yield payload
         elif is_tool_result(value):
             yield from self._tool_result(value, context, depth)
