@@ -62,7 +62,7 @@ class TextRenderer:
         if verdict.message and verdict.message not in verdict.summary:
             self._prose(f"The service’s words: “{_short(verdict.message)}”", indent=2)
         self._list("What to do", verdict.steps)
-        self._list("Never", [_without_never(item) for item in verdict.never], mark="✗")
+        self._list("Never", [_without_never(item) for item in verdict.never], mark="✗", style="red")
         self._section("Tell the user", [verdict.say])
         self._problems(verdict)
         if self._trace:
@@ -87,14 +87,14 @@ class TextRenderer:
             for paragraph in paragraphs:
                 self._prose(paragraph, indent=2)
 
-    def _list(self, title: str, items: Iterable[str], *, mark: str = "", body: str = "") -> None:
+    def _list(self, title: str, items: Iterable[str], *, mark: str = "", style: str = "", body: str = "") -> None:
         items = list(items)
         if not items:
             return
-        self._print(Text(title, "bold"))
+        self._print(Text(title, f"bold {style}".strip()))
         for number, item in enumerate(items, 1):
             first = f"  {mark or f'{number}.'} "
-            self._prose(item, indent=len(first), first=first, style=body)
+            self._prose(item, indent=len(first), first=first, mark=style or body, style=body)
 
     def _id(self, correlation: str | None) -> None:
         if correlation is None:
@@ -102,10 +102,11 @@ class TextRenderer:
         self._print(Text("Quote this id", "bold"))
         self._print(Text(correlation))
 
-    def _prose(self, text: str, *, indent: int = 0, first: str = "", style: str = "") -> None:
+    def _prose(self, text: str, *, indent: int = 0, first: str = "", mark: str = "", style: str = "") -> None:
         lines = _wrapped(text, self._width - indent) if self._width else [text]
         for number, line in enumerate(lines):
-            self._print(Text((first if number == 0 and first else " " * indent) + line, style))
+            lead = (first, mark) if number == 0 and first else " " * indent
+            self._print(Text.assemble(lead, (line, style)))
 
     def _print(self, text: Text) -> None:
         self._console.print(text, soft_wrap=True)
