@@ -64,7 +64,7 @@ def payload_facts(payload: Payload, shape: Shape) -> Facts:
     """Every fact about a payload but those that its catalogue adds."""
     facts = wrapper_facts(payload.context)
     facts["shape"] = payload.shape
-    facts["truncated"] = payload.truncated
+    facts["truncated"] = payload.context.truncated
     documents = _documents(payload)
     for name, field in shape.data["fields"].items():
         for place in field["at"]:

@@ -131,6 +131,9 @@ class Context(NamedTuple):
     inside: bool = False
     #: Whether the value is the whole body of the HTTP response, and not something inside it.
     body: bool = False
+    #: Whether something had to be mended to be read, and whether something was cut short.
+    repaired: bool = False
+    truncated: bool = False
 
 
 class Payload(NamedTuple):
@@ -146,8 +149,6 @@ class Payload(NamedTuple):
     inner: Any = None
     tool: str | None = None
     line: int = 1
-    truncated: bool = False
-    repaired: bool = False
     #: With a contract forced: matched no shape of it, judged against the nearest one.
     unmatched: bool = False
 

@@ -6,13 +6,18 @@ line, a response. What is inside of it is the business of ``wrappers``.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from errtriage import jsontext
 from errtriage.model import Http
 
+if TYPE_CHECKING:
+    from errtriage import carriers
+
 _REPLACED = "\ufffd"
+_NOTHING_MENDED: list[int] = []
 #: How many characters around a value are looked at for the words on its line.
 _WORDS = 1024
 
@@ -21,7 +26,8 @@ class Record(NamedTuple):
     """One JSON value of a text or, when ``http`` is set, one response with its body as ``text``.
 
     ``line`` is 1-based; ``prefix`` holds the words before the value on its line; ``whole`` says that nothing but
-    JSON stands around it (a document, an element, a line of JSON Lines).
+    JSON stands around it (a document, an element, a line of JSON Lines). ``wrappers`` are what a carrier put around
+    it, ``written`` is when the carrier says that it was written.
     """
 
     line: int
@@ -30,7 +36,10 @@ class Record(NamedTuple):
     http: Http | None = None
     text: str = ""
     repaired: bool = False
+    truncated: bool = False
     whole: bool = False
+    wrappers: tuple[str, ...] = ()
+    written: Any = None
 
 
 class _Lines:
@@ -50,8 +59,63 @@ def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[
 
     ``lossy`` says that bytes were replaced when the text was decoded, which counts as a repair where it shows.
     """
+    text, mended = _without_codes(text)
+    if _is_document(text):
+        try:
+            value, repaired = jsontext.read(text)
+        except ValueError:
+            pass
+        else:
+            yield from _document(text, value, repaired or _inside(mended, text) or (lossy and _REPLACED in text), first_line)
+            return
+    from errtriage import carriers
+
+    if not carriers.MARK.search(text):
+        yield from _responses(text, first_line, mended, lossy=lossy)
+        return
+    for texts in carriers.split(text, first_line):
+        found = []
+        for each in texts:
+            # What was carried may bring terminal codes of its own.
+            plain, codes = _without_codes(each.text)
+            found += [_carried(record, each) for record in _responses(plain, 1, codes, lossy=lossy)]
+        yield from sorted(found, key=lambda record: record.line)
+
+
+def _inside(mended: list[int], text: str) -> bool:
+    """Whether something was taken out between the first and the last character of a document."""
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    return any(start < place < end for place in mended)
+
+
+def _carried(record: Record, text: carriers.Text) -> Record:
+    return record._replace(line=text.place(record.line), wrappers=text.wrappers + record.wrappers, written=text.time(record.line), whole=False)
+
+
+def _is_document(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[", '"') if text[:1].isspace() else text[:1] in ("{", "[", '"')
+
+
+def _without_codes(text: str) -> tuple[str, list[int]]:
+    """A text without terminal codes and NUL characters, and where in the result one was taken out."""
+    if "\x1b" not in text and "\0" not in text:
+        return text, _NOTHING_MENDED
+    from errtriage.redact import terminal_codes
+
+    parts: list[str] = []
+    mended: list[int] = []
+    length = position = 0
+    for code in terminal_codes().finditer(text):
+        parts.append(text[position : code.start()])
+        length += len(parts[-1])
+        mended.append(length)
+        position = code.end()
+    return "".join([*parts, text[position:]]), mended
+
+
+def _responses(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
     if "HTTP/" not in text:
-        yield from _json_records(text, first_line, lossy)
+        yield from _events(text, first_line, mended, lossy=lossy)
         return
     from errtriage import rawhttp
 
@@ -59,23 +123,26 @@ def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[
     for part in rawhttp.split(text):
         line = lines.at(part.start)
         if part.http is None:
-            yield from _json_records(part.text, line, lossy)
+            yield from _events(part.text, line, _NOTHING_MENDED, lossy=lossy)
         else:
             yield Record(line, http=part.http, text=part.text, repaired=lossy and _REPLACED in part.text)
 
 
-def _json_records(text: str, first_line: int, lossy: bool = False) -> Iterator[Record]:
+def _events(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
+    if "data:" in text:
+        from errtriage import carriers
+
+        if carriers.EVENT_MARK.search(text):
+            for each in carriers.events(text, first_line):
+                for record in _values(each.text, 1, _NOTHING_MENDED, lossy=lossy):
+                    yield record._replace(line=each.place(record.line), wrappers=each.wrappers)
+            return
+    yield from _values(text, first_line, mended, lossy=lossy)
+
+
+def _values(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
     if not text or text.isspace():
         return
-    start = len(text) - len(text.lstrip())
-    if text[start] in '{["':
-        try:
-            value, repaired = jsontext.read(text)
-        except ValueError:
-            pass
-        else:
-            yield from _document(text, start, value, repaired or (lossy and _REPLACED in text), first_line)
-            return
     from errtriage import search
 
     lines = _Lines(text, first_line)
@@ -83,16 +150,18 @@ def _json_records(text: str, first_line: int, lossy: bool = False) -> Iterator[R
         prefix = text[max(0, found.start - _WORDS) : found.start].rpartition("\n")[2]
         line = lines.at(found.start)
         after = text[found.end : found.end + _WORDS].partition("\n")[0]
-        repaired = found.repaired or (lossy and _REPLACED in text[found.start : found.end])
+        here = bisect_right(mended, found.start)
+        repaired = found.repaired or (here < len(mended) and mended[here] < found.end) or (lossy and _REPLACED in text[found.start : found.end])
         whole = not prefix.strip() and not after.strip()
-        if isinstance(found.value, list) and whole:
-            yield from _document(text[found.start : found.end], 0, found.value, repaired, line)
+        if isinstance(found.value, list) and whole and not found.truncated:
+            yield from _document(text[found.start : found.end], found.value, repaired, line)
         else:
-            yield Record(line, found.value, prefix.strip(), repaired=repaired, whole=whole)
+            yield Record(line, found.value, prefix.strip(), repaired=repaired, truncated=found.truncated, whole=whole)
 
 
-def _document(text: str, start: int, value: Any, repaired: bool, first_line: int) -> Iterator[Record]:
+def _document(text: str, value: Any, repaired: bool, first_line: int) -> Iterator[Record]:
     """A whole document: one record, or each element of a top-level array with the line that it starts on."""
+    start = len(text) - len(text.lstrip())
     lines = _Lines(text, first_line)
     if not isinstance(value, list):
         yield Record(lines.at(start), value, repaired=repaired, whole=True)

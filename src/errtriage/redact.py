@@ -32,13 +32,13 @@ class _Pattern:
         return self._compiled.sub(replacement, text) if any(word in lower for word in self._needs) else text
 
 
-_TERMINAL = _Pattern(
+_CODES = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, erase
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC up to their end
     r"|\x9b[0-?]*[ -/]*[@-~]"  # CSI as one character
-    r"|\x1b[ -/]*[0-~]?",  # any other escape
-    "\x1b", "\x9b",
-)  # fmt: skip
+    r"|\x1b[ -/]*[0-~]?"  # any other escape
+)
+_TERMINAL = _Pattern(_CODES, "\x1b", "\x9b")
 # C0 and C1 but tab and newline, DEL, and the marks that turn the direction of text or hide it.
 _CONTROL = _Pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+", "")
 
@@ -49,6 +49,12 @@ def clean(text: str) -> str:
         return text
     text = _TERMINAL.sub("", text.replace("\r\n", "\n"), text)
     return text if text.isprintable() else _CONTROL.sub("\ufffd", text, text)
+
+
+@cache
+def terminal_codes() -> re.Pattern[str]:
+    """The pattern of what stands in a captured terminal beside the text: control sequences and runs of NUL."""
+    return re.compile(_CODES + r"|\x00+")
 
 
 # What a value after `=` or `:` looks like: quoted (also with escaped quotes), or up to white space or a delimiter.

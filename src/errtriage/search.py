@@ -1,6 +1,7 @@
-"""Finds JSON texts inside any text, in time linear in its length.
+"""Finds JSON and literals inside any text, in time linear in its length.
 
-Imported when an input is not one JSON document, so that the plain case does not pay for its patterns.
+Literals (Python's repr, Node's util.inspect, cut JSON) are looked for only in a text that names a field of a failure;
+see ``literals``. Imported when an input is not one JSON document, so that the plain case does not pay for its patterns.
 """
 
 from __future__ import annotations
@@ -11,11 +12,21 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from errtriage import literals
 from errtriage.jsontext import LONG_DIGITS, read
 
 # Where a JSON text may start: an object with a first name or an array that can hold a payload; an object whose quotes
 # are escaped; a line that is one JSON string.
-_START = re.compile(r'(?P<open>\{(?=\s*+")|\[(?=\s*+[\[{"]))|(?P<escaped>\{(?=\s*+\\+"))|^[ \t]*+(?P<line>")', re.MULTILINE)
+_JSON = r'(?P<open>\{(?=\s*+")|\[(?=\s*+[\[{"\']))|(?P<escaped>\{(?=\s*+\\+"))|^[ \t]*+(?P<line>")'
+# Where a literal may start: an object with a bare or otherwise quoted name, a constructor with named arguments, and a
+# tool result as pydantic prints it.
+_LITERAL = r"|(?P<literal>\{(?=\s*+(?:['“‘]|[A-Za-z_$][\w$]*+\s*+:))|\b[A-Z]\w*+\((?=\w++=))|(?<![\w.])(?P<names>(?:meta|_meta|content)=(?=None|\[|\{))"
+_START = re.compile(_JSON, re.MULTILINE)
+_ANY_START = re.compile(_JSON + _LITERAL, re.MULTILINE)
+#: Names without which no literal and no cut text is worth reading: some field of a failure.
+FIELDS = re.compile(
+    r"retryable|is_?[eE]rror|operationId|operation_id|structured_?[cC]ontent|jsonrpc|rate_limited|correlationId|resultType|\bok\b"
+)
 #: How many characters before an escaped object its opening quote is looked for.
 _LOOK_BACK = 4096
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\.)*+"')
@@ -24,6 +35,9 @@ _TOKEN = re.compile(
     r"|(?P<scalar>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true\b|false\b|null\b|NaN\b|-?Infinity\b))"
 )
 
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 # Which tokens fit what is expected next.
 _FITS = {
@@ -45,24 +59,27 @@ class _Open(NamedTuple):
 
 
 class Found(NamedTuple):
-    """One JSON value in a text: where it starts and ends (character offsets), and whether it had to be mended."""
+    """One value in a text: where it starts and ends (character offsets), and whether it was mended or cut."""
 
     start: int
     end: int
     value: Any
     repaired: bool = False
+    truncated: bool = False
 
 
 def scan(text: str) -> Iterator[Found]:
-    """Yield the outermost JSON objects and arrays in ``text``, and JSON strings that fill a line, in order.
+    """Yield the outermost objects and arrays in ``text``, and JSON strings that fill a line, in order.
 
-    Words around them do not matter. Where a text that looks like JSON breaks off or goes wrong, the complete
-    values inside it are yielded.
+    Words around them do not matter. Where a text that looks like JSON goes wrong, the complete values inside it are
+    yielded; where it was cut short and names a field of a failure, what was read of it.
     """
+    literal = bool(FIELDS.search(text))
+    starts = _ANY_START if literal else _START
     position = 0
     # What was tried in vain is tried once: the rest of a line that is no single value, a quote that has no end.
     tried = unclosed = -1
-    while match := _START.search(text, position):
+    while match := starts.search(text, position):
         kind = match.lastgroup
         start = match.start(kind) if kind else match.start()
         if kind == "open":
@@ -74,8 +91,15 @@ def scan(text: str) -> Iterator[Found]:
                     position = found.end
                     continue
             spans, position = outline(text, start)
-            for begin, end in spans:
-                yield from _value(text, begin, end)
+            values = [found for begin, end in spans for found in _value(text, begin, end)]
+            if literal and not (len(values) == 1 and (values[0].start, values[0].end) == (start, position)):
+                # No complete JSON: what a literal's reader gets furthest with counts.
+                values, position = _literal(text, start, values, position)
+            yield from values
+            continue
+        if kind in ("literal", "names"):
+            values, position = _literal(text, start, [], start + 1, names=kind == "names")
+            yield from values
             continue
         quote = start if kind == "line" else _quote_before(text, start)
         string = _STRING.match(text, quote) if quote >= 0 and quote != unclosed else None
@@ -84,8 +108,29 @@ def scan(text: str) -> Iterator[Found]:
         if string and string.end() > start and (kind == "escaped" or _fills_line(text, string)):
             yield from _value(text, quote, string.end())
             position = string.end()
+        elif kind == "escaped":
+            position = _line_end(text, start)
+            yield Found(start, position, _unescaped(text[start:position]))
         else:
             position = start + 1
+
+
+def _literal(text: str, start: int, values: list[Found], position: int, *, names: bool = False) -> tuple[list[Found], int]:
+    """Read a literal at ``start``; ``values`` and ``position`` are what plain JSON came to there."""
+    try:
+        found = literals.read(text, start, names=names)
+    except literals.Broken as broken:
+        if broken.at <= position:
+            return values, position
+        return [Found(start, broken.at, value) for value in broken.complete], broken.at
+    if found.cut and not FIELDS.search(text, start, found.end):
+        return values, position
+    return [Found(start, found.end, found.value, found.repaired, found.cut)], max(found.end, start + 1)
+
+
+def _unescaped(text: str) -> str:
+    """A text whose quotes are escaped, without one level of escapes (an escaped string that lost its own quotes)."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text)
 
 
 def _value(text: str, begin: int, end: int) -> Iterator[Found]:
@@ -104,7 +149,7 @@ def _line_end(text: str, start: int) -> int:
 def _rest_of_line(text: str, start: int, end: int) -> Found | None:
     """The usual case: from the bracket to the end of its line stands one JSON value."""
     line = text[start:end].rstrip()
-    if line[-1] not in "}]" or LONG_DIGITS.search(line):
+    if not line.endswith(("}", "]")) or LONG_DIGITS.search(line):
         return None
     try:
         return Found(start, start + len(line), orjson.loads(line))

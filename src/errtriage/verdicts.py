@@ -58,15 +58,14 @@ class Triage:
     def find(self, records: Iterable[payloads.Record], text: str = "") -> Iterator[Payload]:
         """Yield the payloads of records; with ``http`` given and nothing found, the response itself."""
         peeler = Peeler(self._recognise)
-        context = Context(http=self._http)
+        context = Context(http=self._http, body=True)
         found = False
         for record in records:
             peeler.strangers.clear()
-            inside = context._replace(body=record.whole)
-            here = list(peeler.record(record, inside)) or self._judged(peeler, record)
+            here = list(peeler.record(record, context)) or self._judged(peeler, record)
             for payload in here:
                 found = True
-                yield payload._replace(line=record.line, repaired=record.repaired, tool=peeler.tool_of(payload.context))
+                yield payload._replace(line=record.line, tool=peeler.tool_of(payload.context))
         if not found and self._http and (response := self._recognise("http-response", text, context)):
             yield response
 
@@ -159,8 +158,8 @@ class Triage:
             http_status=context.http.status if context.http else None,
             rpc_id=self._show(rpc_id) if isinstance(rpc_id, str) else rpc_id if type(rpc_id) in (int, float) else None,
             ids={self._show(name): self._show(value) for name, value in ids.items()},
-            truncated=payload.truncated,
-            repaired=payload.repaired,
+            truncated=context.truncated,
+            repaired=context.repaired,
         )
 
 

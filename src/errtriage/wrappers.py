@@ -6,6 +6,7 @@ is recognised as is decided by the callback that a Peeler is made with; this mod
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -51,11 +52,22 @@ class Peeler:
 
     def record(self, record: payloads.Record, context: Context) -> Iterator[Payload]:
         """Yield the payloads of one record of a text."""
-        context = context._replace(prefix=record.prefix, inside=False)
+        yield from self._record(record, context, 0)
+
+    def _record(self, record: payloads.Record, context: Context, depth: int) -> Iterator[Payload]:
+        context = context._replace(
+            wrappers=context.wrappers + record.wrappers,
+            prefix=record.prefix or context.prefix,
+            received=record.written or context.received,
+            inside=False,
+            body=record.whole and context.body,
+            repaired=context.repaired or record.repaired,
+            truncated=context.truncated or record.truncated,
+        )
         if record.http is None:
-            yield from self._value(record.value, context, 0)
+            yield from self._value(record.value, context, depth)
         else:
-            yield from self.response(record.http, record.text, context)
+            yield from self.response(record.http, record.text, context, depth)
 
     def response(self, http: Http, body: str, context: Context, depth: int = 0) -> Iterator[Payload]:
         """Yield the payloads of a raw HTTP response or, when its body holds none, the response itself."""
@@ -66,10 +78,9 @@ class Peeler:
         """Yield the payloads of the body of the HTTP response that ``context`` knows, else the response itself."""
         found = False
         first: Any = None
-        for part in payloads.records(body):
-            first = part.value if first is None else first
-            inner = context._replace(prefix=part.prefix, inside=False, body=part.whole)
-            for payload in self._value(part.value, inner, depth + 1):
+        for record in payloads.records(body):
+            first = record.value if first is None else first
+            for payload in self._record(record, context._replace(body=True), depth + 1):
                 found = True
                 yield payload
         if not found and (response := self._recognise("http-response", body if first is None else first, context, None)):
@@ -89,13 +100,9 @@ class Peeler:
     def _text(self, text: str, context: Context, wrapper: str, depth: int) -> Iterator[Payload]:
         if "{" not in text and "[" not in text and "HTTP/" not in text:
             return
-        wrapped = context._replace(wrappers=(*context.wrappers, wrapper))
+        wrapped = context._replace(wrappers=(*context.wrappers, wrapper), body=False)
         for record in payloads.records(text):
-            inner = wrapped._replace(prefix=record.prefix or context.prefix, inside=False, body=False)
-            if record.http is None:
-                yield from self._value(record.value, inner, depth + 1)
-            else:
-                yield from self.response(record.http, record.text, inner, depth + 1)
+            yield from self._record(record, wrapped, depth + 1)
 
     def _object(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         if is_request(value):
@@ -124,9 +131,32 @@ class Peeler:
             received = next((value[name] for name in _TIMES if value.get(name) is not None), context.received)
             context = context._replace(wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
         context = context._replace(body=False)
+        found = False
         for name, member in value.items():
+            if name == "MESSAGE" and isinstance(member, list):
+                from errtriage.carriers import message
+
+                member = message(member)  # noqa: PLW2901 - the journal's bytes are a text
             if isinstance(member, dict | list | str) and not _holds_no_answer(value, name):
-                yield from self._value(member, context, depth + 1)
+                for payload in self._value(member, context, depth + 1):
+                    found = True
+                    yield payload
+        if not found and (error := sdk_error(value)):
+            yield from self._error_text(error, context)
+
+    def _error_text(self, error: Mapping[str, Any], context: Context) -> Iterator[Payload]:
+        """An SDK's ``MCP error CODE: MESSAGE``, read as the JSON-RPC error that it came from."""
+        if payload := self._recognise("rpc-response", {"error": error}, _in(context, "error-text"), None):
+            yield payload
+
+    def _har(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
+        """Each entry of a HAR capture is one response."""
+        context = _in(context, "har")
+        for entry in value["log"]["entries"]:
+            if isinstance(entry, dict) and (exchange := har_exchange(entry)):
+                http, body = exchange
+                received = entry.get("startedDateTime")
+                yield from self.body(body, context._replace(http=http, received=received, inside=True), depth + 1)
 
     def _rpc_response(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         context = context._replace(rpc=value, inside=True, body=False)
@@ -164,8 +194,7 @@ class Peeler:
     def _embedded(self, text: str, context: Context, depth: int) -> Iterator[Payload]:
         """JSON in a text whose wrapper is recorded already."""
         for record in payloads.records(text):
-            if record.http is None:
-                yield from self._value(record.value, context._replace(prefix=record.prefix), depth + 1)
+            yield from self._record(record, context, depth + 1)
 
     def _tool_result(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         value = canonical(value)
@@ -258,6 +287,63 @@ def is_tool_result(value: Mapping[str, Any]) -> bool:
     if value.get("structuredContent") is not None or value.get("structured_content") is not None:
         return True
     return _is_result_block(value) and isinstance(value.get("content"), str)
+
+
+def is_har(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a HAR capture (HTTP Archive 1.2)."""
+    log = value.get("log")
+    return isinstance(log, dict) and isinstance(log.get("entries"), list) and ("creator" in log or "version" in log)
+
+
+def har_exchange(entry: Mapping[str, Any]) -> tuple[Http, str] | None:
+    """Status, headers, method and body of a HAR entry; None for one without a response (status 0)."""
+    response, request = entry.get("response"), entry.get("request")
+    status = response.get("status") if isinstance(response, dict) else None
+    if not isinstance(response, dict) or type(status) is not int or status <= 0:
+        return None
+    listed = response.get("headers")
+    pairs = [(str(each.get("name", "")), str(each.get("value", ""))) for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    content = response.get("content")
+    content = content if isinstance(content, dict) else {}
+    if isinstance(content.get("mimeType"), str):
+        pairs.append(("Content-Type", content["mimeType"]))
+    method = request.get("method") if isinstance(request, dict) else None
+    http = Http(
+        status,
+        str(response.get("statusText") or "") or None,
+        {name.lower(): value for name, value in reversed(pairs)},
+        method.upper() if isinstance(method, str) else None,
+        headers_seen=bool(listed),
+        names={name.lower(): name for name, _ in reversed(pairs)},
+    )
+    text = content.get("text")
+    return http, _har_text(text, content.get("encoding")) if isinstance(text, str) else ""
+
+
+def _har_text(text: str, encoding: Any) -> str:
+    if encoding != "base64":
+        return text
+    from base64 import b64decode
+
+    try:
+        return b64decode(text, validate=False).decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
+#: ``MCP error CODE: MESSAGE``; of nested ones the innermost counts. A stack trace is no part of the message.
+_ERROR_TEXT = re.compile(r"(?:MCP error -?\d{1,9}: )*MCP error (?P<code>-?\d{1,9}): (?P<message>.*?)(?=\n\s+at |\Z)", re.DOTALL)
+
+
+def sdk_error(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The JSON-RPC error in an object that an SDK's exception was logged as, if one of its texts holds one."""
+    for name, member in value.items():
+        if isinstance(member, str) and "MCP error " in member and name != "stack" and (match := _ERROR_TEXT.search(member)):
+            error: dict[str, Any] = {"code": int(match["code"]), "message": match["message"]}
+            if isinstance(value.get("data"), dict | list):
+                error["data"] = value["data"]
+            return error
+    return None
 
 
 def _is_result_block(value: Mapping[str, Any]) -> bool:
