@@ -21,15 +21,18 @@ ALLOWED = {
     "redact": set(),
     "wording": set(),
     "delays": set(),
-    "search": {"jsontext"},
+    "errortext": set(),
+    "literals": set(),
+    "carriers": set(),
+    "search": {"jsontext", "literals"},
     "rawhttp": {"model"},
     "inputs": {"model"},
     "contracts": {"model"},
-    "payloads": {"model", "jsontext", "search", "rawhttp"},
+    "payloads": {"model", "carriers", "errortext", "jsontext", "rawhttp", "redact", "search"},
     "absence": {"jsontext", "search"},
-    "wrappers": {"model", "payloads"},
-    "violations": {"model", "contracts", "pointers"},
-    "facts": {"model", "contracts", "delays", "payloads", "pointers"},
+    "wrappers": {"model", "carriers", "errortext", "literals", "payloads"},
+    "violations": {"model", "contracts", "literals", "pointers"},
+    "facts": {"model", "contracts", "delays", "literals", "payloads", "pointers"},
     "rules": {"model", "contracts", "facts", "pointers", "redact", "wording"},
     "verdicts": {"model", "contracts", "delays", "facts", "payloads", "redact", "rules", "violations", "wording", "wrappers"},
     "render.words": {"model"},
@@ -42,7 +45,14 @@ ALLOWED = {
     "__main__": {"cli"},
 }
 #: Packages that only these modules may import.
-HEAVY = {"rich": {"render.text"}, "jsonschema": {"violations"}, "referencing": {"violations"}, "typer": {"cli"}, "jsonschema_rs": {"contracts"}}
+HEAVY = {
+    "rich": {"render.text"},
+    "jsonschema": {"violations"},
+    "referencing": {"violations"},
+    "typer": {"cli"},
+    "zstandard": {"inputs"},
+    "jsonschema_rs": {"contracts"},
+}
 
 
 def name_of(path: Path) -> str:

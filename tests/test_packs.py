@@ -110,9 +110,9 @@ def test_the_examples_reach_every_leaf_and_take_and_refuse_every_branch(pack: Co
     asked: list[dict[str, Any]] = []
     walk = decisions._walk
 
-    def recording(contract: Contract, facts: dict[str, Any]) -> Any:
+    def recording(contract: Contract, facts: dict[str, Any], unread: set[str]) -> Any:
         asked.append(dict(facts))
-        return walk(contract, facts)
+        return walk(contract, facts, unread)
 
     monkeypatch.setattr(decisions, "_walk", recording)
     for path in (pack.folder / "examples").glob("*.json"):

@@ -28,21 +28,22 @@ def triage(
 ) -> list[Verdict]:
     """Return a verdict for each payload in a JSON value, a text or bytes, in order; an empty list where there is none.
 
-    Bytes and text may be anything that holds payloads: a document, JSON Lines, a log, a raw HTTP response. With
+    Bytes and text may be anything that holds payloads: a document, JSON Lines, a log, a raw HTTP response, compressed
+    or not. With
     ``contract`` only that contract is sought. ``tool`` is the name of the tool that answered, or a class of tools.
     ``status`` and ``headers`` are what the transport knew when only the body was kept. Secrets are redacted.
 
     Raises ``errtriage.model.Failure`` for a contract that there is not.
     """
     from errtriage.contracts import bundled
-    from errtriage.inputs import decode
+    from errtriage.inputs import decode, decompress
     from errtriage.model import Http
     from errtriage.verdicts import Triage
 
     packs = bundled()
     worker = Triage(packs, forced=packs.get(contract) if contract else None, tool=tool, http=Http.known(status, headers))
     if isinstance(value_or_bytes, bytes | bytearray | memoryview):
-        text, lossy = decode(bytes(value_or_bytes))
+        text, lossy = decode(decompress(bytes(value_or_bytes)).data)
         return list(worker.text(text, lossy=lossy))
     if isinstance(value_or_bytes, str):
         return list(worker.text(value_or_bytes))

@@ -238,7 +238,9 @@ def verdicts(triage: Any, name: str, contracts: Contracts, quiet: bool) -> Itera
     """The verdicts of one input; says what was found instead where there are none."""
     from errtriage import inputs
 
-    data = inputs.read(name)
+    data, trouble = inputs.decompress(inputs.read(name))
+    if trouble:
+        say(f"{'standard input' if name == inputs.STDIN else name}: {trouble}.")
     text, lossy = inputs.decode(data)
     none = True
     for verdict in triage.text(text, name, lossy=lossy):

@@ -44,6 +44,14 @@ def compiled(schema: Condition) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(dict(schema), offline=True, pattern_options=jsonschema_rs.RegexOptions())
 
 
+def names_in(condition: Condition) -> set[str]:
+    """The facts that a condition asks for, at any depth of its alternatives."""
+    names = {*condition.get("required", ()), *condition.get("properties", ())}
+    for keyword in ("anyOf", "allOf", "oneOf"):
+        names |= {name for each in condition.get(keyword, ()) for name in names_in(each)}
+    return names | names_in(condition["not"]) if "not" in condition else names
+
+
 class Conditions:
     """Compiled conditions, each compiled when it is first asked for and kept by the identity of its data."""
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from errtriage import delays, payloads
 from errtriage.contracts import Contract, Shape
+from errtriage.literals import CutStr, may_go_on, plain
 from errtriage.model import Context, Payload
-from errtriage.pointers import MISSING, follow
+from errtriage.pointers import MISSING, follow, pointer, pointer_parts
 
 Facts = dict[str, Any]
 
@@ -22,7 +23,14 @@ _MOST_MEMBERS = 20_000
 
 def probe(value: Any, context: Context, inner: Any, *, forced: bool) -> Facts:
     """What a shape is recognised by: the value and what is known around it."""
-    known: Facts = {"value": value, "forced": forced, "body": context.body, "rpc_result": context.wrappers[-1:] == ("jsonrpc",)}
+    if context.truncated:
+        inner = plain(inner)
+    known: Facts = {
+        "value": plain(value) if context.truncated else value,
+        "forced": forced,
+        "body": context.body,
+        "rpc_result": context.wrappers[-1:] == ("jsonrpc",),
+    }
     if inner is not None:
         known["inner"] = inner
     if context.http:
@@ -75,6 +83,32 @@ def payload_facts(payload: Payload, shape: Shape) -> Facts:
     return facts
 
 
+def undetermined(payload: Payload, shape: Shape) -> set[str]:
+    """The fields of a cut payload of which it is not known whether they were there: they may lie behind the cut."""
+    if not payload.context.truncated:
+        return set()
+    documents = _documents(payload)
+    names = {name for name, field in shape.data["fields"].items() if any(_behind_cut(documents, place) for place in field["at"])}
+    if "code" in names:
+        names |= {"group", "documented_retryable"}
+    result = payload.context.tool_result
+    if result is not None and may_go_on(result.value) and "isError" not in result.value:
+        names |= {"is_error", "silent", "mismatch"}
+    return names
+
+
+def _behind_cut(documents: Mapping[str, Any], place: str) -> bool:
+    """Whether the way to a place ends at something that was cut, or leads to a text that has no end."""
+    document, colon, path = place.rpartition(":") if not place.startswith("/") else ("", "", place)
+    value = documents[document] if colon or not document else None
+    for part in pointer_parts(path):
+        below = follow(value, pointer([part]))
+        if below is MISSING:
+            return may_go_on(value)
+        value = below
+    return isinstance(value, CutStr)
+
+
 def _documents(payload: Payload) -> dict[str, Any]:
     context = payload.context
     http = {"status": context.http.status, "reason": context.http.reason} if context.http else {}
@@ -93,7 +127,7 @@ def _typed(value: Any, types: list[str]) -> Any:
     """The value if it is of one of the types, else None. ``keys`` and ``list`` make names and scalars into a list of words."""
     for kind in types:
         match kind:
-            case "string" if isinstance(value, str):
+            case "string" if isinstance(value, str) and not isinstance(value, CutStr):
                 return value
             case "boolean" if isinstance(value, bool):
                 return value
@@ -172,7 +206,7 @@ def _plain(name: str) -> str:
 
 
 def _id_text(value: Any) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool | CutStr) or not isinstance(value, str | int | float):
         return None
     return str(value) or None
 

@@ -1,10 +1,13 @@
-"""Reads inputs: files and standard input to bytes, and bytes to text."""
+"""Reads inputs: files and standard input to bytes, compressed or not, and bytes to text."""
 
 from __future__ import annotations
 
 import codecs
 import sys
+from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 from errtriage.model import Failure
 
@@ -14,8 +17,26 @@ STDIN = "-"
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
+#: What an input may come to, in bytes, after decompression; a document that is a whole file fits.
+MOST_BYTES = 1 << 30
+#: How many times as long as what was compressed a text may be, once it is longer than HARMLESS bytes.
+MOST_TIMES = 1000
+HARMLESS = 64 << 20
+_PIECE = 1 << 20
+
+# The first bytes of compressed data (RFC 1952, bzip2, .xz, RFC 8878).
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+class Decompressed(NamedTuple):
+    """What compressed data holds; ``trouble`` says why it is not all of it."""
+
+    data: bytes
+    trouble: str | None = None
+
+
 def read(name: str) -> bytes:
-    """All bytes of a file, or of standard input for ``-``. Raises Failure where it cannot be read."""
+    """All bytes of a file, or of standard input for ``-``, as they are. Raises Failure where it cannot be read."""
     if name == STDIN:
         if sys.stdin is None:
             raise Failure("Standard input is closed.", "Name a file, or pipe something in.")
@@ -29,6 +50,62 @@ def read(name: str) -> bytes:
         raise Failure(f"{name} cannot be read: {error.strerror}.") from None
     except ValueError:  # a name with a NUL character
         raise Failure(f"{name!r} is no name of a file.") from None
+
+
+def decompress(data: bytes) -> Decompressed:
+    """What ``data`` holds, if it is gzip, bzip2, xz or zstd by its first bytes; else ``data`` itself.
+
+    Several streams one after another are read as one. A stream that is cut or damaged gives what was read of it; one
+    that grows past the bounds gives nothing.
+    """
+    kind = _kind(data)
+    if kind is None:
+        return Decompressed(data)
+    parts: list[bytes] = []
+    length = 0
+    try:
+        for part in _streams(kind, data):
+            length += len(part)
+            if length > MOST_BYTES or (length > HARMLESS and length > MOST_TIMES * len(data)):
+                return Decompressed(b"", f"it decompresses to more than {length >> 20} MiB, which is past what errtriage reads")
+            parts.append(part)
+    except (OSError, EOFError, ValueError, _errors(kind)) as error:
+        return Decompressed(b"".join(parts), f"its {kind} data is damaged or cut short ({error})")
+    return Decompressed(b"".join(parts))
+
+
+def _kind(data: bytes) -> str | None:
+    return next((kind for mark, kind in _COMPRESSED.items() if data.startswith(mark)), None)
+
+
+def _errors(kind: str) -> type[Exception]:
+    if kind == "gzip":
+        from zlib import error
+
+        return error
+    if kind == "xz":
+        from lzma import LZMAError
+
+        return LZMAError
+    if kind == "zstd":
+        from zstandard import ZstdError
+
+        return ZstdError
+    return OSError
+
+
+def _streams(kind: str, data: bytes) -> Iterator[bytes]:
+    if kind == "zstd":
+        from zstandard import ZstdDecompressor
+
+        reader = ZstdDecompressor(max_window_size=1 << 27).stream_reader(BytesIO(data), read_across_frames=True)
+    else:
+        from importlib import import_module
+
+        module = import_module({"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}[kind])
+        reader = module.open(BytesIO(data))
+    while part := reader.read(_PIECE):
+        yield part
 
 
 def decode(data: bytes) -> tuple[str, bool]:

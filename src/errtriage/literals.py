@@ -60,7 +60,10 @@ _SYMBOL = re.compile(r"\[[\w() .]+\]")
 _BETWEEN = re.compile(r"[ \t,]*")
 _NAME = re.compile(r"([A-Za-z_]\w*)=(?!=)")
 # What stands for a value that was not printed.
-_OPAQUE = re.compile(r"\[(?:Object|Array|Function|AsyncFunction|class|Circular|Getter|Setter|Symbol|Date|Getter/Setter)\b[^\]\n]*\]|<(?!ref)[A-Za-z][^>\n]*>|\{\.\.\.\}|\[\.\.\.\]")
+_OPAQUE = re.compile(
+    r"\[(?:Object|Array|Function|AsyncFunction|class|Circular|Getter|Setter|Symbol|Date|Getter/Setter)\b[^\]\n]*\]"
+    r"|<(?!ref)[A-Za-z][^>\n]*>|\{\.\.\.\}|\[\.\.\.\]"
+)
 _MORE = re.compile(r"\.\.\. ?(?:\d+ more (?:items?|properties|characters?))?")
 _REFERENCE = re.compile(r"<ref \*\d+>\s*")
 _CLASS = re.compile(r"(?:[A-Za-z_$][\w$.]*(?:\(\d+\))?|\[[A-Z][\w$ :]*\])\s+(?=[{\[])")
@@ -252,7 +255,7 @@ class _Reader:
                 raise self.fail()
         self.at += 1
         self.open.pop()
-        return named if named else plain[0] if len(plain) == 1 else None
+        return named or (plain[0] if len(plain) == 1 else None)
 
     def names(self) -> dict[str, Any]:
         """``name=value name=value``, as pydantic prints a model."""
@@ -357,3 +360,17 @@ def _left(reader: _Reader) -> Any:
         else:
             value = CutList(outer.value if value is _NOTHING else [*outer.value, value])
     return None if value is _NOTHING else value
+
+
+def plain(value: Any) -> Any:
+    """A copy of a value without the marks of a cut, for readers that know only the plain types."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: plain(member) for name, member in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def may_go_on(value: Any) -> bool:
+    """Whether the end of a value was cut away."""
+    return isinstance(value, CutStr | CutDict | CutList)

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from errtriage import jsontext
+from errtriage import errortext, jsontext
 from errtriage.model import Http
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Record(NamedTuple):
     whole: bool = False
     wrappers: tuple[str, ...] = ()
     written: Any = None
+    #: An SDK's error text, as JSON-RPC would write the error.
+    error: dict[str, Any] | None = None
 
 
 class _Lines:
@@ -143,6 +145,25 @@ def _events(text: str, first_line: int, mended: list[int], *, lossy: bool) -> It
 def _values(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
     if not text or text.isspace():
         return
+    if errortext.MARK in text:
+        yield from sorted([*_json(text, first_line, mended, lossy=lossy), *_errors(text, first_line)], key=lambda record: record.line)
+    else:
+        yield from _json(text, first_line, mended, lossy=lossy)
+
+
+def _errors(text: str, first_line: int) -> Iterator[Record]:
+    """SDKs' error texts that stand in lines; those inside of JSON are found with it."""
+    from errtriage import search
+
+    inside = [(found.start, found.end) for found in search.scan(text)]
+    lines = _Lines(text, first_line)
+    for offset, error in errortext.in_lines(text):
+        at = text.find(errortext.MARK, offset)
+        if not any(start <= at < end for start, end in inside):
+            yield Record(lines.at(offset), error=error)
+
+
+def _json(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
     from errtriage import search
 
     lines = _Lines(text, first_line)

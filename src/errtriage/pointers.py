@@ -14,11 +14,16 @@ def pointer(parts: Iterable[str | int]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
+def pointer_parts(path: str) -> list[str]:
+    """The names and indices that a pointer leads through."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+
+
 def follow(value: Any, path: str) -> Any:
     """The member that ``path`` leads to, or MISSING."""
-    for part in path.split("/")[1:]:
+    for part in pointer_parts(path):
         if isinstance(value, dict):
-            value = value.get(part.replace("~1", "/").replace("~0", "~"), MISSING)
+            value = value.get(part, MISSING)
         elif isinstance(value, list) and part.isdecimal() and len(part) < 10 and int(part) < len(value):
             value = value[int(part)]
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from errtriage.contracts import Condition, Contract, Contracts
+from errtriage.contracts import Condition, Contract, Contracts, names_in
 from errtriage.facts import Facts
 from errtriage.model import Finding, Payload
 from errtriage.pointers import MISSING, follow, pointer
@@ -19,11 +19,13 @@ Rule = Mapping[str, Any]
 Holds = Callable[[Condition, Any], bool]
 
 
-def findings(payload: Payload, facts: Facts, words: Words, contracts: Contracts) -> tuple[Finding, ...]:
-    """Every rule that a payload breaks, in the order of the packs."""
+def findings(payload: Payload, facts: Facts, words: Words, contracts: Contracts, unread: set[str]) -> tuple[Finding, ...]:
+    """Every rule that a payload breaks, in the order of the packs; none that asks for a fact that was cut away."""
     found: list[Finding] = []
     for contract in contracts:
         for rule in _rules_for(payload, contract):
+            if unread and unread & names_in(rule.get("when", {})):
+                continue
             found += _broken(rule, payload, facts, words, contract)
     return tuple(found)
 

@@ -24,9 +24,7 @@ _LITERAL = r"|(?P<literal>\{(?=\s*+(?:['“‘]|[A-Za-z_$][\w$]*+\s*+:))|\b[A-Z]
 _START = re.compile(_JSON, re.MULTILINE)
 _ANY_START = re.compile(_JSON + _LITERAL, re.MULTILINE)
 #: Names without which no literal and no cut text is worth reading: some field of a failure.
-FIELDS = re.compile(
-    r"retryable|is_?[eE]rror|operationId|operation_id|structured_?[cC]ontent|jsonrpc|rate_limited|correlationId|resultType|\bok\b"
-)
+FIELDS = re.compile(r"retryable|is_?[eE]rror|operationId|operation_id|structured_?[cC]ontent|jsonrpc|rate_limited|correlationId|resultType|\bok\b")
 #: How many characters before an escaped object its opening quote is looked for.
 _LOOK_BACK = 4096
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\.)*+"')

@@ -10,7 +10,7 @@ from typing import Any
 
 from errtriage import delays, payloads, rules
 from errtriage import facts as locate
-from errtriage.contracts import Contract, Contracts, Shape
+from errtriage.contracts import Contract, Contracts, Shape, names_in
 from errtriage.facts import Facts
 from errtriage.model import Action, Context, Http, Outcome, Payload, Retry, Source, Step, Verdict, Violation
 from errtriage.redact import clean, secrets
@@ -94,15 +94,16 @@ class Triage:
         facts = locate.payload_facts(payload, shape)
         entry = locate.add_catalogue(facts, contract)
         locate.add_tool(facts, contract, self._tool, payload.tool, payload.context.prefix)
-        leaf, trace = _walk(contract, facts)
+        unread = locate.undetermined(payload, shape)
+        leaf, trace = _walk(contract, facts, unread)
         if payload.unmatched:
             leaf, trace = _UNMATCHED, [("Does it match a shape of the contract?", "no; the nearest is {shape}")]
         correlation, found_ids = locate.ids(payload, shape, self._ids["names"], self._ids["headers"])
         shown_id = self._show(correlation) if correlation else None
         retry = _retry(leaf.get("retry"), facts)
         words = self._words(contract, facts, retry, shown_id)
-        texts = _Texts(contract, None if payload.unmatched else entry, leaf, facts, words)
-        valid = shape.accepts(payload.value)
+        texts = _Texts(contract, None if payload.unmatched else entry, leaf, facts, words, unread)
+        valid = not payload.context.truncated and shape.accepts(payload.value)
         return Verdict(
             contract=contract.name,
             shape=payload.shape,
@@ -123,7 +124,7 @@ class Triage:
             trace=tuple(Step(question, words.say(answer) or "") for question, answer in trace),
             valid=valid,
             violations=() if valid else self._violations(shape, payload.value),
-            findings=tuple(each._replace(pointer=self._show(each.pointer)) for each in rules.findings(payload, facts, words, self._contracts)),
+            findings=tuple(each._replace(pointer=self._show(each.pointer)) for each in rules.findings(payload, facts, words, self._contracts, unread)),
             source=self._source(payload, file, found_ids),
         )
 
@@ -178,17 +179,42 @@ _UNMATCHED: Mapping[str, Any] = {
 }
 
 
-def _walk(contract: Contract, facts: Facts) -> tuple[Mapping[str, Any], list[tuple[str, str]]]:
-    """Walk the tree from its root: the leaf that is reached, and each question with the text of its answer."""
+#: What takes the place of a leaf when the cut took away a field that decides; the outcome stays as far as it was read.
+_CUT: Mapping[str, Any] = {
+    "action": "report",
+    "summary": ["The answer was cut short before all that decides could be read: get the whole of it, or show it to a person{id_clause}."],
+    "explanation": ["Only a part of the answer is there; what is missing may change what is to be done."],
+    "steps": [
+        "Get the whole answer from where it was logged or captured, and explain that.",
+        "If it cannot be had, show this to a person{id_clause} and stop.",
+    ],
+    "never": ["Never act on the part that is there: what was cut away may forbid it."],
+    "say": ["Only a part of the answer was kept, so it is not known what has to be done."],
+}
+
+
+def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
+    """Walk the tree from its root: the leaf that is reached, and each question with the text of its answer.
+
+    A question about a field that was cut away cannot be answered: then the leaf is only where the way seems to lead.
+    """
     tree = contract.tree
     target: str = tree["root"]
-    trace = []
+    trace: list[tuple[str, Any]] = []
+    certain = True
     while (node := tree["nodes"].get(target)) is not None:
-        branch = next((each for each in node["branches"] if contract.conditions.hold(each["when"], facts)), node["otherwise"])
-        trace.append((node["question"], branch["answer"]))
+        branch = node["otherwise"]
+        for each in node["branches"]:
+            certain = certain and not (unread & names_in(each["when"]))
+            if contract.conditions.hold(each["when"], facts):
+                branch = each
+                break
+        trace.append((node["question"], branch["answer"] if certain else "not to be told: the answer was cut short"))
         target = branch["to"]
     leaf: Mapping[str, Any] = tree["leaves"][target]
-    return leaf, trace
+    if certain:
+        return leaf, trace
+    return {**_CUT, "outcome": "unrecognised" if leaf["outcome"] == "success" else leaf["outcome"]}, trace
 
 
 def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:
@@ -211,7 +237,9 @@ def _nearness(value: Any, shape: Shape) -> int:
 class _Texts:
     """The sentences of a verdict, put together from the leaf, the code's entry and the notes that apply."""
 
-    def __init__(self, contract: Contract, entry: Mapping[str, Any] | None, leaf: Mapping[str, Any], facts: Facts, words: Words) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - it takes what a verdict is made of
+        self, contract: Contract, entry: Mapping[str, Any] | None, leaf: Mapping[str, Any], facts: Facts, words: Words, unread: set[str]
+    ) -> None:
         self._words = words
         self._leaf = leaf
         self._entry: Mapping[str, Any] = entry or {}
@@ -222,7 +250,8 @@ class _Texts:
         expects_code = "code" in contract.shape(facts["shape"]).data["fields"]
         if entry is None and expects_code and leaf["outcome"] not in ("success", "unrecognised"):
             self._unknown = contract.catalogue.unknown
-        self._notes = [note for note in contract.tree["notes"] if contract.conditions.hold(note["when"], facts)]
+        notes = (note for note in contract.tree["notes"] if not unread & names_in(note["when"]))
+        self._notes = [note for note in notes if contract.conditions.hold(note["when"], facts)]
 
     def _from_notes(self, name: str) -> list[Any]:
         return [text for note in self._notes for text in note.get(name, ())]

@@ -15,6 +15,7 @@ from jsonschema.exceptions import ValidationError, relevance
 from referencing import Registry
 
 from errtriage.contracts import load
+from errtriage.literals import may_go_on
 from errtriage.model import Violation
 from errtriage.pointers import pointer
 
@@ -38,9 +39,17 @@ def explain(schema_file: Path, value: Any, hide: Callable[[str], str]) -> tuple[
     """
     # An empty registry: a reference to anything but the file itself is an error, not a request.
     validator = Draft202012Validator(load(schema_file), registry=Registry())
-    causes = [cause for error in validator.iter_errors(_plain(value)) for cause in _roots(error)]
+    causes = [cause for error in validator.iter_errors(_plain(value)) for cause in _roots(error) if not _behind_cut(cause, value)]
     found = (Violation(hide(pointer(cause.absolute_path)), _keyword(cause), hide(_message(cause, hide))) for cause in causes)
     return tuple(dict.fromkeys(sorted(found, key=lambda violation: (violation.pointer, violation.keyword))))
+
+
+def _behind_cut(cause: ValidationError, value: Any) -> bool:
+    """Whether what is missing or wrong may only have been cut away, which is no violation."""
+    for part in cause.absolute_path:
+        value = value[part]
+    missing = cause.validator == "required" or _only_required(cause.validator_value)
+    return may_go_on(value) and (missing or isinstance(value, str))
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

@@ -6,11 +6,12 @@ is recognised as is decided by the callback that a Peeler is made with; this mod
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from errtriage import payloads
+from errtriage.errortext import error_text
+from errtriage.literals import may_go_on
 from errtriage.model import Context, Http, Payload, ToolResult
 
 #: Wrappers nested deeper than this are not searched (a bound against hostile input).
@@ -64,7 +65,11 @@ class Peeler:
             repaired=context.repaired or record.repaired,
             truncated=context.truncated or record.truncated,
         )
-        if record.http is None:
+        if record.error is not None:
+            # In a tool result the text is the tool's own, and the result says that it is an error.
+            if context.tool_result is None:
+                yield from self._error_text(record.error, context)
+        elif record.http is None:
             yield from self._value(record.value, context, depth)
         else:
             yield from self.response(record.http, record.text, context, depth)
@@ -121,6 +126,8 @@ class Peeler:
             yield from self._tool_result(value, context, depth)
         elif is_rpc_error(value):
             yield from self._rpc_error({"error": value}, context, depth)
+        elif error := sdk_error(value):
+            yield from self._sdk_error(value, error, context, depth)
         else:
             yield from self._members(value, context, depth)
 
@@ -131,17 +138,26 @@ class Peeler:
             received = next((value[name] for name in _TIMES if value.get(name) is not None), context.received)
             context = context._replace(wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
         context = context._replace(body=False)
-        found = False
         for name, member in value.items():
             if name == "MESSAGE" and isinstance(member, list):
                 from errtriage.carriers import message
 
                 member = message(member)  # noqa: PLW2901 - the journal's bytes are a text
             if isinstance(member, dict | list | str) and not _holds_no_answer(value, name):
-                for payload in self._value(member, context, depth + 1):
-                    found = True
-                    yield payload
-        if not found and (error := sdk_error(value)):
+                yield from self._value(member, context, depth + 1)
+
+    def _sdk_error(self, value: dict[str, Any], error: Mapping[str, Any], context: Context, depth: int) -> Iterator[Payload]:
+        """What an SDK's exception was logged as: a payload in its data or message wins over the exception itself."""
+        if not context.inside:
+            context = _in(context, "log-record")._replace(inside=True)
+        parts: dict[str, Any] = {name: value[name] for name in ("data", "message") if name in value}
+        found = list(self._members(parts, _in(context, "error-data"), depth))
+        if not found:
+            rest = {name: member for name, member in value.items() if name not in ("data", "message", "stack")}
+            found = list(self._members(rest, context, depth))
+        if found:
+            yield from once(found)
+        else:
             yield from self._error_text(error, context)
 
     def _error_text(self, error: Mapping[str, Any], context: Context) -> Iterator[Payload]:
@@ -199,7 +215,8 @@ class Peeler:
     def _tool_result(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         value = canonical(value)
         blocks = _blocks(value)
-        texts = tuple(block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str))
+        # A text that was cut is searched, but not quoted.
+        texts = tuple(block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str) and not may_go_on(block["text"]))
         meta = value.get("_meta")
         tool_result = ToolResult(value, texts)
         context = context._replace(tool_result=tool_result, meta=meta if isinstance(meta, dict) else context.meta, inside=True, body=False)
@@ -331,15 +348,10 @@ def _har_text(text: str, encoding: Any) -> str:
         return ""
 
 
-#: ``MCP error CODE: MESSAGE``; of nested ones the innermost counts. A stack trace is no part of the message.
-_ERROR_TEXT = re.compile(r"(?:MCP error -?\d{1,9}: )*MCP error (?P<code>-?\d{1,9}): (?P<message>.*?)(?=\n\s+at |\Z)", re.DOTALL)
-
-
 def sdk_error(value: Mapping[str, Any]) -> dict[str, Any] | None:
     """The JSON-RPC error in an object that an SDK's exception was logged as, if one of its texts holds one."""
     for name, member in value.items():
-        if isinstance(member, str) and "MCP error " in member and name != "stack" and (match := _ERROR_TEXT.search(member)):
-            error: dict[str, Any] = {"code": int(match["code"]), "message": match["message"]}
+        if isinstance(member, str) and "MCP error " in member and name != "stack" and (error := error_text(member)):
             if isinstance(value.get("data"), dict | list):
                 error["data"] = value["data"]
             return error
@@ -354,7 +366,7 @@ def _is_result_block(value: Mapping[str, Any]) -> bool:
 def canonical(value: dict[str, Any]) -> dict[str, Any]:
     """A tool result under MCP's own member names, where a Python view shows it in snake case."""
     names = {snake: name for snake, name in _SNAKE.items() if snake in value and name not in value}
-    return {names.get(name, name): member for name, member in value.items()} if names else value
+    return type(value)({names.get(name, name): member for name, member in value.items()}) if names else value
 
 
 def _blocks(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
