@@ -49,7 +49,6 @@ NOTHING = [
     ('x {"a": 1}', "a JSON value was read in it, none of a known shape"),
     ('x {"a": 1}\n{"b": 2}', "2 JSON values were read in it, none of a known shape"),
     ('{"a": 1', "it is not JSON at byte 7, and no line of it holds any"),
-    ("[" * 5000 + "]" * 5000, "it is JSON nested deeper than 256 levels, which is not read"),
 ]
 
 
@@ -58,6 +57,20 @@ def test_no_payload_is_one_sentence_and_exit_1(run: Run, text: str, instead: str
     done = run("explain", stdin=text)
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode() == f"errtriage: standard input: no payload of ovstorage, coffeechats, mcp or http found; {instead}.\n"
+
+
+BOUNDS = [
+    ('{"a":' * 5000 + "1" + "}" * 5000, "its JSON nests deeper than 256 levels, and is not read"),
+    ('{"a":' * 500 + "1" + "}" * 500, "its wrappers nest deeper than 100 levels; what lies deeper is not searched"),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), BOUNDS, ids=[sentence[:20] for _, sentence in BOUNDS])
+def test_past_a_bound_is_a_sentence_and_the_rest_is_done(run: Run, text: str, sentence: str) -> None:
+    done = run("explain", stdin=text)
+    assert (done.returncode, done.stderr.decode()) == (1, f"errtriage: standard input: {sentence}.\n")
+    done = run("explain", "--format", "json", stdin=f"{text}\n{LOCKED}")
+    assert (done.returncode, len(done.stdout.splitlines()), done.stderr.decode()) == (0, 1, f"errtriage: standard input: {sentence}.\n")
 
 
 def test_an_unreadable_file_does_not_stop_the_others(run: Run, tmp_path: Path) -> None:

@@ -120,6 +120,26 @@ def test_the_tolerant_reader_reads_what_the_strict_one_reads(value: Any) -> None
 
 
 WORST = [
+    "{a:",
+    "{'a':{'",
+    "{'a':[{a:1},",
+    "{a:1},",
+    "[{'a':",
+    "A(b=",
+    "meta=None ",
+    "content=[{",
+    "'",
+    "`",
+    "{`",
+    "{a:'",
+    "{“a”:",
+    "{a:1 ",
+    "{'a':1}}",
+    "data: {\n",
+    "> {\n",
+    "a-1 | {\n",
+    "MCP error -1: ",
+    "x\x1b[1m{",
     "{",
     "[",
     "[[{",
@@ -155,7 +175,7 @@ def test_the_work_grows_with_the_text(piece: str) -> None:
             count += event == "line"
             return trace
 
-        text = piece * times
+        text = f"retryable {piece * times}"
         before = sys.gettrace()
         sys.settrace(trace)
         try:

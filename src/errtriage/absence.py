@@ -20,8 +20,6 @@ def _instead(data: bytes, text: str) -> str:
         return "the input is empty"
     try:
         value, _ = jsontext.read(text)
-    except jsontext.TooDeep:
-        return f"it is JSON nested deeper than {jsontext.MAX_DEPTH} levels, which is not read"
     except jsontext.Unreadable as error:
         return _in_lines(text, error.at)
     if isinstance(value, dict):

@@ -239,14 +239,17 @@ def verdicts(triage: Any, name: str, contracts: Contracts, quiet: bool) -> Itera
     from errtriage import inputs
 
     data, trouble = inputs.decompress(inputs.read(name))
+    where = "standard input" if name == inputs.STDIN else name
     if trouble:
-        say(f"{'standard input' if name == inputs.STDIN else name}: {trouble}.")
+        say(f"{where}: {trouble}.")
     text, lossy = inputs.decode(data)
     none = True
     for verdict in triage.text(text, name, lossy=lossy):
         none = False
         yield verdict
-    if none and not quiet:
+    for each in triage.troubles:
+        say(f"{where}: {each}.")
+    if none and not quiet and not triage.troubles:
         from errtriage.absence import describe
 
         say(describe(name, data, text, contracts.names()))

@@ -20,9 +20,9 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codec
 #: What an input may come to, in bytes, after decompression; a document that is a whole file fits.
 MOST_BYTES = 1 << 30
 #: How many times as long as what was compressed a text may be, once it is longer than HARMLESS bytes.
-MOST_TIMES = 1000
+MOST_TIMES = 200
 HARMLESS = 64 << 20
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 
 # The first bytes of compressed data (RFC 1952, bzip2, .xz, RFC 8878).
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -104,7 +104,7 @@ def _streams(kind: str, data: bytes) -> Iterator[bytes]:
 
         module = import_module({"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}[kind])
         reader = module.open(BytesIO(data))
-    while part := reader.read(_PIECE):
+    while part := reader.read1(_PIECE):
         yield part
 
 

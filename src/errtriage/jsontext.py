@@ -63,7 +63,7 @@ def _read_tolerantly(text: str) -> tuple[Any, bool]:
     except json.JSONDecodeError as error:
         raise Unreadable(error.pos) from None
     except RecursionError:
-        raise TooDeep(f"nested deeper than {MAX_DEPTH} levels") from None
+        raise TooDeep(f"its JSON nests deeper than {MAX_DEPTH} levels, and is not read") from None
     if _SURROGATE.search(text):
         # Escaped pairs are joined by the decoder; what is left stands alone.
         value, lone = _without_lone_surrogates(value)
@@ -73,7 +73,7 @@ def _read_tolerantly(text: str) -> tuple[Any, bool]:
 
 def _without_lone_surrogates(value: Any, depth: int = 0) -> tuple[Any, bool]:
     if depth > MAX_DEPTH:
-        raise TooDeep(f"nested deeper than {MAX_DEPTH} levels")
+        raise TooDeep(f"its JSON nests deeper than {MAX_DEPTH} levels, and is not read")
     if isinstance(value, str):
         fixed = _LONE.sub("\ufffd", value)
         return fixed, fixed != value

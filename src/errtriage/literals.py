@@ -70,7 +70,10 @@ _CLASS = re.compile(r"(?:[A-Za-z_$][\w$.]*(?:\(\d+\))?|\[[A-Z][\w$ :]*\])\s+(?=[
 #: What a logger writes where it cut a text.
 _CUT_MARK = re.compile(r"\s*(?:…|\.\.\.(?!\.)|\[?\(?<?\+?\d* ?(?:truncated|bytes omitted|more characters)\b)")
 
-_WORDS: dict[str, Any] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None, "undefined": None, "NaN": None, "nan": None, "inf": None, "Infinity": None}  # fmt: skip
+_WORDS: dict[str, Any] = {
+    "true": True, "True": True, "false": False, "False": False, "null": None, "None": None, "undefined": None,
+    "NaN": None, "nan": None, "inf": None, "Infinity": None,
+}  # fmt: skip
 _MENDED_WORDS = frozenset({"NaN", "nan", "inf", "Infinity"})
 
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
@@ -78,6 +81,9 @@ _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
 _PLAIN = {quote: re.compile(rf"[^{re.escape(closer)}\\{'' if quote == '`' else chr(10)}]*") for quote, closer in _QUOTES.items()}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "a": "\a", "\n": ""}
 _HEX = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})")
+_AFTER_NUMBER = " \t\r\n,}])"
+_CUT_EXPONENT = re.compile(r"[eE][-+]?\Z")
+_CUT_ESCAPE = re.compile(r"\\(?:[xuU]\{?[0-9a-fA-F]{0,7})?\Z")
 _LONE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -104,6 +110,7 @@ class _Reader:
         self.text = text
         self.at = start
         self.repaired = False
+        self.json = False
         self.open: list[_Open] = []
         self.unfinished: Any = _NOTHING
 
@@ -121,9 +128,16 @@ class _Reader:
 
     def fail(self) -> ValueError | _Cut:
         """The error for what stands here: the text was cut, or it is no literal."""
-        if self.at >= len(self.text) or _CUT_MARK.match(self.text, self.at):
+        if self.at >= len(self.text) or _CUT_MARK.match(self.text, self.at) or self.begins_line():
             return _Cut()
         return ValueError()
+
+    def begins_line(self) -> bool:
+        """Whether what stands here is the first on its line: then the line before may have been cut."""
+        at = self.at - 1
+        while at >= 0 and self.text[at] in " \t\r":
+            at -= 1
+        return at >= 0 and self.text[at] == "\n"
 
     # Values
 
@@ -192,10 +206,13 @@ class _Reader:
     def name(self) -> str:
         character = self.space()
         if character in _QUOTES:
+            self.json |= character == '"'
             name = self.string()
             if isinstance(name, CutStr):
                 raise _Cut
             return name
+        if self.json:  # names are quoted in JSON; another line begins here
+            raise self.fail()
         match = _WORD.match(self.text, self.at) or _NUMBER.match(self.text, self.at) or _SYMBOL.match(self.text, self.at)
         if not match or match.end() == self.at:
             raise self.fail()
@@ -205,8 +222,10 @@ class _Reader:
         return match[0]
 
     def number(self, match: re.Match[str]) -> int | float | str | None:
-        if match.end() >= len(self.text) or _CUT_MARK.match(self.text, match.end()):
+        if match.end() >= len(self.text) or _CUT_MARK.match(self.text, match.end()) or _CUT_EXPONENT.match(self.text, match.end()):
             raise _Cut
+        if self.text[match.end()] not in _AFTER_NUMBER:
+            raise self.fail()
         self.at = match.end()
         digits = match[0].rstrip("n").replace("_", "")
         if "Infinity" in digits:
@@ -233,7 +252,7 @@ class _Reader:
             self.at = match.end()
             return self.call()
         # At the end of the text the word may have gone on.
-        raise ValueError if after else _Cut
+        raise self.fail() if after else _Cut
 
     def call(self) -> Any:
         """A constructor: its named arguments as an object, else its only argument, else nothing that could be read."""
@@ -304,7 +323,7 @@ class _Reader:
             if character == closer:
                 self.at = position + 1
                 return self.whole(parts)
-            if character != "\\" or position + 1 >= len(self.text):
+            if character != "\\" or _CUT_ESCAPE.match(self.text, position):
                 # A string ends with its line: a log line was cut in it.
                 self.at = position
                 return CutStr(self.whole(parts))

@@ -42,6 +42,8 @@ class Record(NamedTuple):
     written: Any = None
     #: An SDK's error text, as JSON-RPC would write the error.
     error: dict[str, Any] | None = None
+    #: Why the record was not read: a bound that it is past.
+    trouble: str | None = None
 
 
 class _Lines:
@@ -174,7 +176,9 @@ def _json(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iter
         here = bisect_right(mended, found.start)
         repaired = found.repaired or (here < len(mended) and mended[here] < found.end) or (lossy and _REPLACED in text[found.start : found.end])
         whole = not prefix.strip() and not after.strip()
-        if isinstance(found.value, list) and whole and not found.truncated:
+        if found.trouble:
+            yield Record(line, trouble=found.trouble)
+        elif isinstance(found.value, list) and whole and not found.truncated:
             yield from _document(text[found.start : found.end], found.value, repaired, line)
         else:
             yield Record(line, found.value, prefix.strip(), repaired=repaired, truncated=found.truncated, whole=whole)

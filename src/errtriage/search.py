@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from errtriage import literals
-from errtriage.jsontext import LONG_DIGITS, read
+from errtriage.jsontext import LONG_DIGITS, TooDeep, read
 
 # Where a JSON text may start: an object with a first name or an array that can hold a payload; an object whose quotes
 # are escaped; a line that is one JSON string.
@@ -24,7 +24,11 @@ _LITERAL = r"|(?P<literal>\{(?=\s*+(?:['“‘]|[A-Za-z_$][\w$]*+\s*+:))|\b[A-Z]
 _START = re.compile(_JSON, re.MULTILINE)
 _ANY_START = re.compile(_JSON + _LITERAL, re.MULTILINE)
 #: Names without which no literal and no cut text is worth reading: some field of a failure.
-FIELDS = re.compile(r"retryable|is_?[eE]rror|operationId|operation_id|structured_?[cC]ontent|jsonrpc|rate_limited|correlationId|resultType|\bok\b")
+FIELDS = re.compile(
+    r"retryable|is_?[eE]rror|operationId|operation_id|structured_?[cC]ontent|jsonrpc|rate_limited|correlationId|resultType|\bok\b|\bdetail\b|\binstance\b"
+)
+#: A record in a log that is longer than this, in characters, is not read (a document that is the whole input is).
+MAX_RECORD = 64 << 20
 #: How many characters before an escaped object its opening quote is looked for.
 _LOOK_BACK = 4096
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\.)*+"')
@@ -64,6 +68,8 @@ class Found(NamedTuple):
     value: Any
     repaired: bool = False
     truncated: bool = False
+    #: Why it was not read: a bound that it is past.
+    trouble: str | None = None
 
 
 def scan(text: str) -> Iterator[Found]:
@@ -132,8 +138,14 @@ def _unescaped(text: str) -> str:
 
 
 def _value(text: str, begin: int, end: int) -> Iterator[Found]:
+    if end - begin > MAX_RECORD:
+        yield Found(begin, end, None, trouble=f"a record is longer than {MAX_RECORD >> 20} MiB, and is not read")
+        return
     try:
         value, repaired = read(text[begin:end])
+    except TooDeep as error:
+        yield Found(begin, end, None, trouble=str(error))
+        return
     except ValueError:
         return
     yield Found(begin, end, value, repaired)

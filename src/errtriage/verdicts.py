@@ -40,6 +40,8 @@ class Triage:
         self._tool = tool
         self._http = http
         self._redact = redact
+        #: The bounds that were met since the last input, each as a sentence without a subject.
+        self.troubles: list[str] = []
         self._ids: Mapping[str, list[str]] = next(
             (pack.data["well_known_ids"] for pack in contracts if "well_known_ids" in pack.data), {"names": [], "headers": []}
         )
@@ -66,6 +68,7 @@ class Triage:
             for payload in here:
                 found = True
                 yield payload._replace(line=record.line, tool=peeler.tool_of(payload.context))
+        self.troubles = peeler.troubles
         if not found and self._http and (response := self._recognise("http-response", text, context)):
             yield response
 

@@ -49,11 +49,16 @@ class Peeler:
         self._recognise = recognise
         self.calls: dict[tuple[str, Any], Request] = {}
         self.strangers: list[tuple[Any, Context]] = []
-        self.too_deep = False
+        self.troubles: list[str] = []
 
     def record(self, record: payloads.Record, context: Context) -> Iterator[Payload]:
         """Yield the payloads of one record of a text."""
         yield from self._record(record, context, 0)
+
+    def trouble(self, message: str) -> None:
+        """Note a bound that was met, once."""
+        if message not in self.troubles:
+            self.troubles.append(message)
 
     def _record(self, record: payloads.Record, context: Context, depth: int) -> Iterator[Payload]:
         context = context._replace(
@@ -65,6 +70,8 @@ class Peeler:
             repaired=context.repaired or record.repaired,
             truncated=context.truncated or record.truncated,
         )
+        if record.trouble:
+            self.trouble(record.trouble)
         if record.error is not None:
             # In a tool result the text is the tool's own, and the result says that it is an error.
             if context.tool_result is None:
@@ -93,7 +100,7 @@ class Peeler:
 
     def _value(self, value: Any, context: Context, depth: int) -> Iterator[Payload]:
         if depth > MAX_DEPTH:
-            self.too_deep = True
+            self.trouble(f"its wrappers nest deeper than {MAX_DEPTH} levels; what lies deeper is not searched")
         elif isinstance(value, dict):
             yield from self._object(value, context, depth)
         elif isinstance(value, list):
@@ -124,6 +131,8 @@ class Peeler:
             yield payload
         elif is_tool_result(value):
             yield from self._tool_result(value, context, depth)
+        elif isinstance(value.get("log"), dict) and isinstance(value["log"].get("entries"), list):
+            yield from self._har(value, context, depth)
         elif is_rpc_error(value):
             yield from self._rpc_error({"error": value}, context, depth)
         elif error := sdk_error(value):
@@ -167,12 +176,11 @@ class Peeler:
 
     def _har(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """Each entry of a HAR capture is one response."""
-        context = _in(context, "har")
-        for entry in value["log"]["entries"]:
-            if isinstance(entry, dict) and (exchange := har_exchange(entry)):
-                http, body = exchange
-                received = entry.get("startedDateTime")
-                yield from self.body(body, context._replace(http=http, received=received, inside=True), depth + 1)
+        from errtriage import har
+
+        context = _in(context, "har")._replace(inside=True)
+        for http, body, received in har.exchanges(value["log"]["entries"]):
+            yield from self.body(body, context._replace(http=http, received=received), depth + 1)
 
     def _rpc_response(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         context = context._replace(rpc=value, inside=True, body=False)
@@ -228,7 +236,7 @@ class Peeler:
         in_text: list[Payload] = []
         for block in blocks:
             in_text += self._block(block, inside, depth + 1)
-        tool_result.mismatch = bool(structured and in_text) and _values(structured) != _values(in_text)
+        tool_result.mismatch = bool(structured and in_text) and not _same(_values(structured), _values(in_text))
         if structured or in_text:
             yield from once(structured + in_text)
         elif payload := self._recognise("tool-result", value, context, None):
@@ -306,48 +314,6 @@ def is_tool_result(value: Mapping[str, Any]) -> bool:
     return _is_result_block(value) and isinstance(value.get("content"), str)
 
 
-def is_har(value: Mapping[str, Any]) -> bool:
-    """Whether an object is a HAR capture (HTTP Archive 1.2)."""
-    log = value.get("log")
-    return isinstance(log, dict) and isinstance(log.get("entries"), list) and ("creator" in log or "version" in log)
-
-
-def har_exchange(entry: Mapping[str, Any]) -> tuple[Http, str] | None:
-    """Status, headers, method and body of a HAR entry; None for one without a response (status 0)."""
-    response, request = entry.get("response"), entry.get("request")
-    status = response.get("status") if isinstance(response, dict) else None
-    if not isinstance(response, dict) or type(status) is not int or status <= 0:
-        return None
-    listed = response.get("headers")
-    pairs = [(str(each.get("name", "")), str(each.get("value", ""))) for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    content = response.get("content")
-    content = content if isinstance(content, dict) else {}
-    if isinstance(content.get("mimeType"), str):
-        pairs.append(("Content-Type", content["mimeType"]))
-    method = request.get("method") if isinstance(request, dict) else None
-    http = Http(
-        status,
-        str(response.get("statusText") or "") or None,
-        {name.lower(): value for name, value in reversed(pairs)},
-        method.upper() if isinstance(method, str) else None,
-        headers_seen=bool(listed),
-        names={name.lower(): name for name, _ in reversed(pairs)},
-    )
-    text = content.get("text")
-    return http, _har_text(text, content.get("encoding")) if isinstance(text, str) else ""
-
-
-def _har_text(text: str, encoding: Any) -> str:
-    if encoding != "base64":
-        return text
-    from base64 import b64decode
-
-    try:
-        return b64decode(text, validate=False).decode("utf-8", "replace")
-    except ValueError:
-        return ""
-
-
 def sdk_error(value: Mapping[str, Any]) -> dict[str, Any] | None:
     """The JSON-RPC error in an object that an SDK's exception was logged as, if one of its texts holds one."""
     for name, member in value.items():
@@ -395,10 +361,17 @@ def _values(found: Iterable[Payload]) -> list[Any]:
     return [payload.value for payload in found]
 
 
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except RecursionError:  # as deep as JSON may be read; two such payloads are not worth the comparison
+        return False
+
+
 def once(found: Iterable[Payload]) -> Iterator[Payload]:
     """Yield each payload once: the same value in two places of one answer counts once."""
     kept: list[Payload] = []
     for payload in found:
-        if not any(same.value == payload.value and same.shape == payload.shape for same in kept):
+        if not any(other.shape == payload.shape and _same(other.value, payload.value) for other in kept):
             kept.append(payload)
             yield payload
