@@ -35,7 +35,7 @@ ALLOWED = {
     "violations": {"model", "contracts", "literals", "pointers"},
     "facts": {"model", "contracts", "delays", "literals", "payloads", "pointers"},
     "rules": {"model", "contracts", "facts", "pointers", "redact", "wording"},
-    "verdicts": {"model", "contracts", "delays", "facts", "payloads", "redact", "rules", "violations", "wording", "wrappers"},
+    "verdicts": {"model", "contracts", "delays", "facts", "jsontext", "payloads", "pointers", "redact", "rules", "violations", "wording", "wrappers"},
     "render.words": {"model"},
     "render.jsonl": {"model"},
     "render.text": {"model", "redact", "render.words"},

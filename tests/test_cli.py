@@ -122,6 +122,7 @@ def test_no_trace(run: Run) -> None:
 @pytest.mark.parametrize(("args", "env", "colored"), [
     ([], {}, False),
     ([], {"FORCE_COLOR": "1"}, True),
+    ([], {"FORCE_COLOR": "0"}, False),
     ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
     (["--color", "always"], {"NO_COLOR": "1"}, True),
     (["--color", "never"], {"FORCE_COLOR": "1"}, False),
@@ -229,6 +230,26 @@ def test_a_closed_standard_input_is_said() -> None:
     done = subprocess.run(f"{sys.executable} -m errtriage explain <&-", shell=True, capture_output=True, check=False)
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_full_disk_is_said(form: str) -> None:
+    command = f"'{sys.executable}' -m errtriage explain -f {form} >/dev/full"
+    done = subprocess.run([command], input=LOCKED.encode(), shell=True, capture_output=True, check=False)
+    sentence = b"errtriage: The output cannot be written: No space left on device. Free some room or write it elsewhere.\n"
+    assert (done.returncode, done.stderr) == (2, sentence)
+
+
+def test_a_name_that_is_no_text_is_shown_as_one(run: Run, tmp_path: Path) -> None:
+    file = os.fsencode(tmp_path) + b"/bad\xff.json"
+    Path(os.fsdecode(file)).write_text(LOCKED)
+    for form in ("text", "json"):
+        assert run("explain", "-f", form, os.fsdecode(file)).returncode == 0
+
+
+@pytest.mark.parametrize("columns", ["9" * 5000, "x", "-1", "0", ""])
+def test_odd_columns_do_no_harm(run: Run, columns: str) -> None:
+    assert run("explain", stdin=LOCKED, env={"COLUMNS": columns}).returncode == 0
 
 
 def test_the_version(run: Run) -> None:

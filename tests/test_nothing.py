@@ -29,7 +29,25 @@ def test_a_look_alike_gets_no_verdict_when_it_is_cut(path: Path) -> None:
 def test_ordinary_logs_get_no_verdict() -> None:
     """100,000 lines made of what services really log: words, ids, numbers, JSON, dictionaries, status lines, tables."""
     dice = random.Random(11)
-    words = ["ok", "error", "retryable", "isError", "failed", "status", "operationId", "content", "code", "message", "request", "response", "timeout", "tool", "NotFound", "uncertain", "accepted"]
+    words = [
+        "ok",
+        "error",
+        "retryable",
+        "isError",
+        "failed",
+        "status",
+        "operationId",
+        "content",
+        "code",
+        "message",
+        "request",
+        "response",
+        "timeout",
+        "tool",
+        "NotFound",
+        "uncertain",
+        "accepted",
+    ]
 
     def value(depth: int = 0) -> object:
         kind = dice.randrange(9 if depth < 3 else 6)

@@ -161,6 +161,56 @@ def test_plain_words_hold_no_code(pack: Contract) -> None:
             assert verdict.code is None or verdict.code.lower() not in verdict.say.lower()
 
 
+CONTRADICTIONS = [
+    (
+        {"status": "uncertain", "scenario": "uncertain", "operationId": "o", "error": {"code": "STRANGE", "retryable": False, "correlationId": "o"}},
+        "uncertain",
+        ["could not be made", "not made"],
+    ),
+    ({"status": "uncertain", "scenario": "uncertain", "operationId": "o"}, "uncertain", ["could not be made"]),
+    (
+        {"status": "uncertain", "scenario": "uncertain", "operationId": "o", "error": {"code": "ACTION_DENIED", "retryable": False, "correlationId": "o"}},
+        "uncertain",
+        ["turned down"],
+    ),
+    (
+        {"status": "failed", "scenario": "denied", "operationId": "o", "error": {"code": "PERMIT_BACKPRESSURE", "retryable": False, "correlationId": "o"}},
+        "failure",
+        ["accepted"],
+    ),
+    ({"status": "cancelled", "scenario": "cancelled", "operationId": "o"}, "cancelled", ["could not be made"]),
+    ({"tag": "completed", "scenario": "success", "operationId": "o", "error": {"code": "VERSION_CONFLICT"}}, "success", ["not made"]),
+    (
+        {"structuredContent": {"tag": "accepted", "operationId": "o"}, "_meta": {"coffeechats/retry": {"code": "X", "retryAfterMs": 5, "retryable": True}}},
+        "pending",
+        ["could not"],
+    ),
+    ({"v": "0.1", "ok": True, "operation": "o", "result": 1, "error": {"code": "NotFound"}}, "unrecognised", ["nothing was found"]),
+]
+
+
+@pytest.mark.parametrize(("value", "outcome", "words"), CONTRADICTIONS, ids=[f"{outcome}-{words[0]}" for _, outcome, words in CONTRADICTIONS])
+def test_what_the_user_is_told_fits_the_outcome_whatever_the_code(value: Any, outcome: str, words: list[str]) -> None:
+    (verdict,) = triage(value)
+    assert verdict.outcome == outcome
+    assert verdict.say
+    assert verdict.explanation
+    assert not any(word in verdict.say.lower() for word in words)
+
+
+@pytest.mark.parametrize("status", [200, True, "failed", {}])
+def test_tag_and_status_together_are_not_recognised(status: Any) -> None:
+    (verdict,) = triage({"tag": "completed", "operationId": "x", "status": status})
+    assert (verdict.outcome, verdict.action) == ("unrecognised", "report")
+    assert "CC103" in [finding.rule for finding in verdict.findings]
+
+
+def test_an_answer_in_the_trace_is_never_empty() -> None:
+    (verdict,) = triage({"v": "0.1", "ok": False, "operation": "x", "error": {"message": "m", "retryable": True}})
+    assert verdict.action == "retry"
+    assert all(step.answer for step in verdict.trace)
+
+
 RULES = [(pack, rule) for pack in PACKS for rule in pack.rules]
 
 

@@ -44,6 +44,29 @@ SECRETS = [
     ("{'db_password': 'S3CR3T'}", "{'db_password': 'REDACTED'}"),
     ('password: "S3CR3T', 'password: "REDACTED"'),
     ("DB_PASSWORD => S3CR3T", "DB_PASSWORD => REDACTED"),
+    ("PGPASSWORD=S3CR3T", "PGPASSWORD=REDACTED"),
+    ("dbpassword=S3CR3T", "dbpassword=REDACTED"),
+    ("AWSSECRETKEY: S3CR3T", "AWSSECRETKEY: REDACTED"),
+    ('{"token": ["S3CR3T", "S3CR3T"]}', '{"token": REDACTED}'),
+    ('{"secret": {"v": "S3CR3T"}}', '{"secret": REDACTED}'),
+    ("token            : S3CR3T", "token            : REDACTED"),
+    ("token := S3CR3T", "token := REDACTED"),
+    ("password%3DS3CR3T", "password%3DREDACTED"),
+    ("password=&quot;S3CR3T and S3CR3T&quot;", "password=REDACTED"),
+    ("password=ab,S3CR3T rest", "password=REDACTED rest"),
+    ("password=ab&S3CR3T&prefix=p", "password=REDACTED&prefix=p"),
+    (r'password="ab\"S3CR3T" rest', 'password="REDACTED" rest'),
+    ("-----BEGIN PGP PRIVATE KEY BLOCK-----\nS3CR3T\n-----END x\nS3CR3T\n-----END PGP PRIVATE KEY BLOCK-----", "REDACTED"),
+    ("xghp_S3CR3TS3CR3TS3CR3T", "xREDACTED"),
+    ("id_AKIAS3CR3TS3CR3TXX", "id_REDACTED"),
+    (r"https://x/a?x=1\u0026sig=S3CR3T", r"https://x/a?x=1\u0026sig=REDACTED"),
+    (r"https:\/\/u:S3CR3T@h", r"https:\/\/h"),
+    ("x#signature=S3CR3T", "x#signature=REDACTED"),
+    ("a%253Fsig%253DS3CR3T", "a%253Fsig%253DREDACTED"),
+    ('Bearer "S3CR3T"', 'Bearer "REDACTED"'),
+    ("Bearer: S3CR3T", "Bearer: REDACTED"),
+    ("Bearer redacted-S3CR3T", "Bearer REDACTED"),
+    ("?sig=removed-S3CR3T", "?sig=REDACTED"),
 ]
 
 
@@ -132,6 +155,25 @@ def test_hostile_text_is_harmless_wherever_it_stands(run: Run, place: str, forma
 def test_a_member_whose_name_says_secret_is_hidden_in_a_violation() -> None:
     (verdict,) = triage({"jsonrpc": "2.0", "id": {"api_key": "S3CR3T"}, "error": {"code": -32603, "message": "m"}})
     assert "S3CR3T" not in repr(verdict)
+
+
+def test_a_secret_is_hidden_before_a_text_is_shortened() -> None:
+    (verdict,) = triage({"isError": True, "content": [{"type": "text", "text": "x " * 470 + "https://user:S3CR3T" + "z" * 60 + "@host/p"}]})
+    assert "S3CR3T" not in repr(verdict)
+
+
+def test_a_secret_is_hidden_in_pointers_and_on_standard_error(run: Run) -> None:
+    (verdict,) = triage({"v": "0.1", "ok": True, "operation": "o", "result": 1, "https://u:S3CR3T@h": 1})
+    assert [finding.pointer for finding in verdict.findings] == ["/https:~1~1h"]
+    assert b"S3CR3T" not in run("explain", stdin='{"ghp_S3CR3TS3CR3TS3CR3T": 1}').stderr
+
+
+@pytest.mark.parametrize(
+    "piece", ["eyJaaaaa-", "sk-a-", "key=", 'key="', "token:[", "://", "Bearer ", "?sig=", "AKIA", "-----BEGIN PRIVATE KEY-----", "\x1b]", "xoxb-"]
+)
+def test_redaction_takes_time_in_proportion(piece: str) -> None:
+    """A quadratic pattern would take minutes on this, and the test's time would run out."""
+    secrets(clean(piece * 60_000), PARAMETERS)
 
 
 def test_secrets_are_shown_when_asked_for(run: Run) -> None:

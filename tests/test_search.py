@@ -68,6 +68,7 @@ LINES = [
     ("over several lines", 'start\n{\n "a": 1}\nx {"a": 2}', [2, 4]),
     ("Windows line ends", 'start\r\nx {"a": 1}\r\n', [2]),
     ("an array after words", 'one\nx [{"a": 1},\n{"a": 2}]', [2]),
+    ("strings in an array", '[\n"a",\n"{}"\n]', [2, 3]),
     ("arrays in JSON Lines", '[{"a": 1}]\n[{"a": 2}]', [1, 2]),
     ("responses", "x\nHTTP/1.1 400 Bad\r\nA: b\r\n\r\n{}\nHTTP/1.1 500 Worse\r\n\r\n", [2, 6]),
 ]
@@ -116,10 +117,12 @@ def test_any_text_ends_without_an_exception(text: str) -> None:
 @given(json_values)
 def test_the_tolerant_reader_reads_what_the_strict_one_reads(value: Any) -> None:
     text = json.dumps(value)
-    assert jsontext._read_tolerantly(text)[0] == json.loads(jsontext._LONE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+    assert jsontext._read_tolerantly(text)[0] == json.loads(jsontext.LONE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
 
 
 WORST = [
+    "HTTP/1.1 404     ",
+    "HTTP/1.1 404\t",
     "{a:",
     "{'a':{'",
     "{'a':[{a:1},",

@@ -64,6 +64,12 @@ WRAPPED: list[tuple[str, Any, list[str]]] = [
     ),
     ("an access log's verb is no method", {"method": "POST", "path": "/x", "body": TEXT}, ["log-record", "json-string"]),
     ("arrays add nothing", {"a": [[[ENVELOPE]]]}, ["log-record"]),
+    ("a verb with parameters is no request", {"method": "POST", "params": {"id": 1}, "msg": TEXT}, ["log-record", "json-string"]),
+    ("a request with its response as a text", {"method": "tools/call", "params": {}, "response": TEXT}, ["log-record", "json-string"]),
+    ("message and stack count once", {"message": f"x {TEXT}", "stack": f"x {TEXT}\n  at f"}, ["log-record", "json-string"]),
+    ("an error that is a text", {"jsonrpc": "2.0", "id": 7, "error": TEXT}, ["jsonrpc", "error-data"]),
+    ("an exception's data", {"name": "McpError", "code": -32602, "message": "x", "stack": "y", "data": ENVELOPE}, ["error-data"]),
+    ("one text twice", {"structuredContent": ENVELOPE, "content": [block(TEXT), block(TEXT)], "isError": True}, ["tool-result", "structured-content"]),
 ]
 
 
@@ -84,6 +90,11 @@ NOTHING: list[tuple[str, Any]] = [
     ("a notification", {"method": "notifications/message", "params": {"data": ENVELOPE}}),
     ("a tool's input", {"type": "tool_use", "name": "x", "input": {"note": ENVELOPE}}),
     ("a function's arguments", {"function": {"name": "x", "arguments": TEXT}}),
+    ("a part of a function call", {"type": "function", "function": {"arguments": TEXT}}),
+    ("a function call of another model", {"functionCall": {"name": "x", "args": ENVELOPE}}),
+    ("a tool call of a framework", {"type": "tool-call", "toolName": "x", "input": ENVELOPE}),
+    ("a request's own metadata", {"method": "tools/call", "params": {}, "_meta": {"x": ENVELOPE}}),
+    ("a status line in a log", "INFO start\nHTTP/1.1 404 Not Found\n12:00:01 INFO: next"),
     ("bare parameters of a call", {"name": "x", "arguments": {"note": ENVELOPE}}),
     ("a schema with an example", {"name": "x", "inputSchema": {"examples": [ENVELOPE]}}),
     ("an access log", {"method": "GET", "path": "/", "status": 200, "ok": True, "operation": "x"}),
@@ -117,6 +128,85 @@ def test_what_is_no_payload(value: Any) -> None:
 def test_inside_a_payload_nothing_further_is_sought() -> None:
     (verdict,) = triage({"v": "0.1", "ok": True, "operation": "doctor", "result": {"last": ENVELOPE, "again": TEXT}})
     assert verdict.outcome == "success"
+
+
+def test_json_whose_quotes_are_not_escaped_is_found_in_a_text() -> None:
+    (verdict,) = triage(f'{{"level":"info","msg":"failed: {TEXT}"}}')
+    assert verdict.code == "NotFound"
+
+
+def test_a_hint_belongs_to_the_accepted_result_wherever_that_stands() -> None:
+    accepted = json.dumps({"tag": "accepted", "scenario": "loading", "operationId": "op-9"})
+    hint = {"coffeechats/retry": {"code": "PERMIT_BACKPRESSURE", "retryAfterMs": 5, "retryable": True}}
+    (verdict,) = triage({"content": [block('{"a": 1}'), block(accepted)], "_meta": hint})
+    assert (verdict.shape, verdict.findings) == ("retry-hint", ())
+    (verdict,) = triage({"content": [block("Tool call failed.")], "isError": True, "_meta": hint})
+    assert [finding.rule for finding in verdict.findings] == ["CC104"]
+    (verdict,) = triage({"structuredContent": json.loads(accepted), "content": [block(accepted.replace("accepted", "completed"))], "_meta": hint})
+    assert (verdict.shape, [finding.rule for finding in verdict.findings]) == ("retry-hint", ["MC102"])
+
+
+@pytest.mark.parametrize("delay", ["1" + "0" * 400, "1e300", "123456789012345678901234567890", "true", "null", '"5"', "1.5"])
+def test_a_delay_that_is_none_is_none(delay: str) -> None:
+    text = json.dumps(
+        {"structuredContent": {"tag": "accepted", "operationId": "o"}, "_meta": {"coffeechats/retry": {"code": "X", "retryAfterMs": 0, "retryable": True}}}
+    )
+    (verdict,) = triage(text.replace('"retryAfterMs": 0', f'"retryAfterMs": {delay}'))
+    assert verdict.retry is not None
+    assert verdict.retry.delay_ms is None
+
+
+@pytest.mark.parametrize("value", [
+    {"v": "0.1", "ok": False, "operation": "o", "error": {"code": "\ud83d", "message": "\udc00", "retryable": False}},
+    {"v": "0.1", "ok": False, "operation": "o", "operation_id": 10**5000, "error": {"code": 10**5000}},
+    {"v": "0.1", "ok": False, "operation": "o", 5: (1, {2}), "error": {"code": float("nan")}},
+])  # fmt: skip
+def test_values_that_json_does_not_have_are_read_as_it_would_have_them(value: Any) -> None:
+    (verdict,) = triage(value)
+    assert line(verdict)
+
+
+def test_a_class_of_another_contract_is_no_operation() -> None:
+    (verdict,) = triage(ENVELOPE, tool="safe-write")
+    assert verdict.operation == "ovstorage_read"
+
+
+def test_a_body_keeps_its_ids_when_only_the_status_is_told() -> None:
+    (verdict,) = triage('{"requestId": "r-5"}', status=500)
+    assert (verdict.shape, verdict.correlation_id) == ("response", "r-5")
+
+
+def test_the_verb_of_a_log_record_tells_how_it_was_asked() -> None:
+    (verdict,) = triage({"method": "POST", "res": "HTTP/1.1 502 Bad Gateway\r\nA: b\r\n\r\n"})
+    assert (verdict.outcome, verdict.action) == ("uncertain", "read-first")
+
+
+def test_only_a_tool_call_names_a_tool() -> None:
+    prompt = {"jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "lamp"}}
+    (verdict,) = triage(f"{json.dumps(prompt)}\n{json.dumps(ANSWER)}")
+    assert verdict.operation is None
+
+
+def test_what_stands_alone_between_words_is_judged_too() -> None:
+    (verdict,) = triage('reply {"v": "0.1", "ok": "no", "operation": "x"}', contract="ovstorage")
+    assert verdict.outcome == "unrecognised"
+
+
+def test_a_blank_id_is_none() -> None:
+    (verdict,) = triage({**ENVELOPE, "operation_id": "  "})
+    assert verdict.correlation_id is None
+
+
+@pytest.mark.parametrize("change", [(', "retryable"', ',, "retryable"'), ("}}", ",}}"), ('"gone"', '"go\x01ne"')])
+def test_json_that_had_to_be_mended_says_so(change: tuple[str, str]) -> None:
+    verdicts = triage(TEXT.replace(*change))
+    assert all(verdict.source.repaired for verdict in verdicts)
+    assert len(verdicts) == (0 if ",," in change[1] else 1)
+
+
+def test_many_payloads_in_one_answer_take_time_in_proportion() -> None:
+    blocks = [block(json.dumps({**ENVELOPE, "operation_id": str(i)})) for i in range(3000)]
+    assert len(triage({"content": blocks, "isError": True})) == 3000
 
 
 def test_different_payloads_in_one_answer_are_two_and_a_finding() -> None:

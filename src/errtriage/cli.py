@@ -57,9 +57,9 @@ class Color(StrEnum):
 
 def say(message: str) -> None:
     """One line for people, on standard error."""
-    from errtriage.redact import clean
+    from errtriage.redact import clean, secrets
 
-    print(f"errtriage: {clean(message)}", file=sys.stderr)
+    print(f"errtriage: {secrets(clean(message), ())}", file=sys.stderr)
 
 
 def guarded(command: Callable[P, int]) -> Callable[P, None]:
@@ -80,6 +80,10 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
             leave_quietly()
         except KeyboardInterrupt:
             code = INTERRUPTED
+        except OSError as error:  # inputs are read elsewhere, so it is the output
+            say(f"The output cannot be written: {error.strerror}. Free some room or write it elsewhere.")
+            drop_output()
+            code = 2
         except (typer.Exit, typer.BadParameter):
             raise
         except Exception as error:  # noqa: BLE001 - the one guard, which reports it as our bug
@@ -92,9 +96,13 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
 
 def leave_quietly() -> NoReturn:
     """The reader of our output went away: end at once, without a word."""
-    # Python would flush standard output once more on its way out and complain about it.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    drop_output()
     raise typer.Exit(READER_GONE)
+
+
+def drop_output() -> None:
+    """Python would flush standard output once more on its way out and complain about it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bug(error: Exception) -> int:
@@ -130,13 +138,13 @@ def colored(color: Color) -> bool:
         return color is Color.ALWAYS
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    return os.environ.get("FORCE_COLOR", "0") not in ("", "0", "false") or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def width() -> int | None:
     """The width to wrap at: the terminal's, or COLUMNS; None in a pipe."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
+    if columns.isdecimal() and len(columns) < 6 and int(columns) > 0:
         return int(columns)
     return os.get_terminal_size(sys.stdout.fileno()).columns or 80 if sys.stdout.isatty() else None
 

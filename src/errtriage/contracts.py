@@ -117,6 +117,11 @@ class Shape(NamedTuple):
         return str(self.data["name"])
 
     @property
+    def schema_names(self) -> frozenset[str]:
+        """The members that the shape's JSON Schema names at its top."""
+        return _top_names(self.schema_file)
+
+    @property
     def schema_file(self) -> Path:
         """The file of the shape's JSON Schema."""
         return self.contract.folder / str(self.data["schema"])
@@ -128,6 +133,11 @@ class Shape(NamedTuple):
     def accepts(self, value: Any) -> bool:
         """Whether ``value`` satisfies the shape's JSON Schema (the fast validator's answer)."""
         return self.contract.accepts(self.schema_file, value)
+
+
+@cache
+def _top_names(schema_file: Path) -> frozenset[str]:
+    return frozenset(load(schema_file).get("properties", ()))
 
 
 class Contract:
@@ -172,11 +182,7 @@ class Contract:
 
     def class_of(self, tool: str | None) -> str | None:
         """The class of a tool that the contract knows (or of a class itself), else None."""
-        if tool is None:
-            return None
-        if tool in self.data.get("classes", {}):
-            return tool
-        value = self.data.get("tools", {}).get(tool)
+        value = self.data.get("tools", {}).get(tool, tool if tool in self.data.get("classes", {}) else None)
         return str(value) if value is not None else None
 
     def accepts(self, schema_file: Path, value: Any) -> bool:
@@ -192,6 +198,7 @@ class Contracts:
 
     def __init__(self, packs: list[Contract]) -> None:
         self.packs = sorted(packs, key=lambda pack: (pack.data["rank"], pack.name))
+        self.classes = frozenset(name for pack in self.packs for name in pack.data.get("classes", {}))
         self.secret_parameters = frozenset(name for pack in self.packs for name in pack.secret_parameters)
 
     def __iter__(self) -> Iterator[Contract]:

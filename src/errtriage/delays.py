@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?|[+-]?\.\d+")
-#: A delay longer than this (some 30 years) is taken for a mistake of the sender.
-_LONGEST_MS = 1_000_000_000_000
+_NUMBER = re.compile(r"-?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
+#: A delay longer than this (some 30,000 years) is taken for a mistake of the sender.
+LONGEST_MS = 10**15
 
 
 class RetryAfter(NamedTuple):
@@ -34,7 +34,7 @@ def retry_after(headers: Mapping[str, str], received: Any = None) -> RetryAfter:
     header = headers.get("retry-after")
     stated, delay, fault = _read(header, headers.get("date"), received) if header is not None else (False, None, None)
     exact = headers.get("retry-after-ms", "").strip()
-    if _NUMBER.fullmatch(exact) and 0 <= float(exact) <= _LONGEST_MS:
+    if _NUMBER.fullmatch(exact) and 0 <= float(exact) <= LONGEST_MS:
         stated, delay = True, max(round(float(exact)), delay or 0)
     return RetryAfter(stated, delay, header, fault)
 
@@ -45,7 +45,7 @@ def _read(header: str, date: str | None, received: Any) -> tuple[bool, int | Non
         milliseconds = float(text) * 1000
         if milliseconds < 0 or text.startswith("-"):
             return False, None, "negative"
-        if milliseconds > _LONGEST_MS:
+        if milliseconds > LONGEST_MS:
             return False, None, "unreadable"
         return True, round(milliseconds), None if text.isdigit() else "fractional"
     until = _http_date(text)

@@ -61,7 +61,7 @@ def wrapper_facts(context: Context) -> Facts:
     if result := context.tool_result:
         _put(facts, is_error=result.is_error)
         facts["mismatch"] = result.mismatch
-        facts["silent"] = not (result.text or "").strip() and result.value.get("structuredContent") is None
+        facts["silent"] = not (result.text or "").strip() and result.value.get("structuredContent") is None and not result.resources
     if (rpc := context.rpc) is not None:
         both = [name for name in ("result", "error") if rpc.get(name) is not None]
         facts["rpc_members"] = ("neither", "one", "both")[len(both)]
@@ -132,7 +132,7 @@ def _typed(value: Any, types: list[str]) -> Any:
             case "boolean" if isinstance(value, bool):
                 return value
             case "integer" | "positive-integer" if isinstance(value, int | float) and not isinstance(value, bool):
-                if (isinstance(value, int) or value.is_integer()) and (kind == "integer" or value > 0):
+                if (isinstance(value, int) or value.is_integer()) and (kind == "integer" or 0 < value <= delays.LONGEST_MS):
                     return int(value)
             case "number" if isinstance(value, int | float) and not isinstance(value, bool):
                 return value
@@ -161,18 +161,17 @@ def add_catalogue(facts: Facts, contract: Contract) -> Mapping[str, Any] | None:
     return entry.data if entry else None
 
 
-def add_tool(facts: Facts, contract: Contract, given: str | None, asked: str | None, prefix: str) -> None:
+def add_tool(facts: Facts, contract: Contract, given: str | None, known_classes: frozenset[str], asked: str | None, prefix: str) -> None:
     """Add the tool and its class: as given by the user, else the payload's, else the request's, else the words before.
 
-    ``given`` may be a class of tools instead, which leaves the tool as found otherwise.
+    ``given`` may be a class of tools instead (one of any contract's), which leaves the tool as found otherwise.
     """
     tools: Mapping[str, str] = contract.data.get("tools", {})
-    classes: Mapping[str, str] = contract.data.get("classes", {})
-    as_class = given if given in classes and given not in tools else None
+    as_class = given if given in known_classes and given not in tools else None
     word = prefix.rsplit(maxsplit=1)[-1].removesuffix(":") if prefix.strip() else ""
     named = None if as_class else given
     tool = named or facts.get("operation") or asked or (word if word in tools else None)
-    _put(facts, tool=tool, operation=tool, tool_class=as_class or contract.class_of(tool))
+    _put(facts, tool=tool, operation=tool, tool_class=contract.class_of(as_class or tool))
 
 
 def ids(payload: Payload, shape: Shape, names: list[str], headers: list[str]) -> tuple[str | None, dict[str, str]]:
@@ -208,7 +207,7 @@ def _plain(name: str) -> str:
 def _id_text(value: Any) -> str | None:
     if isinstance(value, bool | CutStr) or not isinstance(value, str | int | float):
         return None
-    return str(value) or None
+    return str(value) if str(value).strip() else None
 
 
 def _named(payload: Payload, names: set[str]) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ repair loses nothing that can be kept and never invents a value.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -15,9 +16,11 @@ import orjson
 #: Containers nested deeper than this are not read (a bound against hostile input).
 MAX_DEPTH = 256
 
+#: Python does not write integers of more bits than some 4,000 digits take.
+_MOST_BITS = 13_000
 LONG_DIGITS = re.compile(r"\d{19}")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_LONE = re.compile("[\ud800-\udfff]")
+LONE = re.compile("[\ud800-\udfff]")
 
 
 class Unreadable(ValueError):
@@ -71,11 +74,26 @@ def _read_tolerantly(text: str) -> tuple[Any, bool]:
     return value, mended
 
 
+def plain(value: Any, depth: int = 0) -> Any:
+    """A Python value as JSON would give it: names are texts, numbers finite, surrogates paired; past the bound it is None."""
+    if depth > MAX_DEPTH or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if isinstance(value, str):
+        return LONE.sub("\ufffd", value)
+    if isinstance(value, bool | float | None):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() < _MOST_BITS else None
+    if isinstance(value, dict):
+        return {LONE.sub("\ufffd", str(name)): plain(member, depth + 1) for name, member in value.items()}
+    return [plain(item, depth + 1) for item in value] if isinstance(value, list | tuple) else LONE.sub("\ufffd", str(value))
+
+
 def _without_lone_surrogates(value: Any, depth: int = 0) -> tuple[Any, bool]:
     if depth > MAX_DEPTH:
         raise TooDeep(f"its JSON nests deeper than {MAX_DEPTH} levels, and is not read")
     if isinstance(value, str):
-        fixed = _LONE.sub("\ufffd", value)
+        fixed = LONE.sub("\ufffd", value)
         return fixed, fixed != value
     if isinstance(value, dict):
         names = [_without_lone_surrogates(name) for name in value]

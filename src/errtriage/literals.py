@@ -57,7 +57,7 @@ _SPACE = re.compile(r"[\s\ufeff]*")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$<][\w$<>]*)*")
 _NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|Infinity\b|(?:\d[\d_]*)(?:\.\d*)?(?:[eE][-+]?\d+)?)n?")
 _SYMBOL = re.compile(r"\[[\w() .]+\]")
-_BETWEEN = re.compile(r"[ \t,]*")
+_BETWEEN = re.compile(r"[ \t]*")
 _NAME = re.compile(r"([A-Za-z_]\w*)=(?!=)")
 # What stands for a value that was not printed.
 _OPAQUE = re.compile(
@@ -256,6 +256,8 @@ class _Reader:
 
     def call(self) -> Any:
         """A constructor: its named arguments as an object, else its only argument, else nothing that could be read."""
+        if len(self.open) >= MAX_DEPTH:
+            raise ValueError
         self.at += 1
         named: dict[str, Any] = {}
         self.open.append(_Open(named))
@@ -366,7 +368,8 @@ def read(text: str, start: int, *, names: bool = False) -> Literal:
     except (ValueError, OverflowError):
         members = [each for outer in reader.open for each in (outer.value.values() if isinstance(outer.value, dict) else outer.value)]
         raise Broken(reader.at, [each for each in members if isinstance(each, dict | list)]) from None
-    return Literal(value, reader.at, reader.repaired, cut=False)
+    # With JSON's quotes it is JSON that the strict reader refused: a comma too many, a control character, a zero in front.
+    return Literal(value, reader.at, reader.repaired or reader.json, cut=False)
 
 
 def _left(reader: _Reader) -> Any:

@@ -110,6 +110,13 @@ class ToolResult:
         return flag if isinstance(flag, bool) else None
 
     @property
+    def resources(self) -> bool:
+        """Whether an embedded resource holds a text, which can be read too."""
+        blocks = self.value.get("content")
+        resources = [block.get("resource") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+        return any(isinstance(each, dict) and isinstance(each.get("text"), str) and bool(each["text"].strip()) for each in resources)
+
+    @property
     def text(self) -> str | None:
         """All text blocks joined by newlines, or None where there is none."""
         return "\n".join(self.texts) if self.texts else None
@@ -131,6 +138,8 @@ class Context(NamedTuple):
     inside: bool = False
     #: Whether the value is the whole body of the HTTP response, and not something inside it.
     body: bool = False
+    #: The HTTP verb that a log record around it names.
+    method: str | None = None
     #: Whether something had to be mended to be read, and whether something was cut short.
     repaired: bool = False
     truncated: bool = False

@@ -197,11 +197,11 @@ def _document(text: str, value: Any, repaired: bool, first_line: int) -> Iterato
 
         begins = [begin for begin, _ in search.outline(text, start, parts=True)[0]]
     top = lines.at(start)
-    containers = 0
+    parts = 0
     for element in value:
         line = top
-        if isinstance(element, dict | list):
-            if containers < len(begins):
-                line = lines.at(begins[containers])
-            containers += 1
+        if isinstance(element, dict | list | str):
+            if parts < len(begins):
+                line = lines.at(begins[parts])
+            parts += 1
         yield Record(line, element, repaired=repaired, whole=True)

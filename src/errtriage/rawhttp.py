@@ -14,9 +14,8 @@ from errtriage.model import Http
 
 # The status line of a raw response starts its line and is followed by a header or a blank line (RFC 9112).
 _STATUS_LINE = re.compile(
-    r"^HTTP/\d(?:\.\d)?[ \t]+(?P<status>\d{3})(?:[ \t]+(?P<reason>[^\r\n]*?))?[ \t]*\r?\n"
-    r"(?=\r?\n|[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}:)",
-    re.MULTILINE,
+    r"^HTTP/\d(?:\.\d)?[ \t]++(?P<status>\d{3})(?:[ \t]++(?P<reason>[^\r\n]*+))?+[ \t]*+\r?\n(?=\r?\n|[A-Za-z][A-Za-z0-9_-]{0,100}:)",
+    re.MULTILINE | re.ASCII,
 )
 # The request that a capture shows before its response; the response alone does not say how it was asked for.
 _REQUEST_LINE = re.compile(r"^(?:> )?(?P<method>[A-Z]{3,10})[ \t]+\S{1,8192}[ \t]+HTTP/\d(?:\.\d)?[ \t]*\r?$", re.MULTILINE)
@@ -53,7 +52,7 @@ def _response(match: re.Match[str], after: str) -> tuple[Http, str, str]:
     # Of a header that occurs twice the first counts.
     headers = {name.lower(): value for name, value in reversed(pairs)}
     names = {name.lower(): name for name, _ in pairs}
-    http = Http(int(match["status"]), match["reason"] or None, headers, headers_seen=True, names=names)
+    http = Http(int(match["status"]), (match["reason"] or "").strip() or None, headers, headers_seen=True, names=names)
     body, rest = _cut(body, headers.get("content-length", ""))
     return http, body, rest
 

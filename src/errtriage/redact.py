@@ -57,32 +57,40 @@ def terminal_codes() -> re.Pattern[str]:
     return re.compile(_CODES + r"|\x00+")
 
 
-# What a value after `=` or `:` looks like: quoted (also with escaped quotes), or up to white space or a delimiter.
-_VALUE = r"""(?P<open>\\*["'`])(?:(?!(?P=open)).)+(?:(?P=open)|(?=\n|\Z))|[^\s"'`,;&<>()\[\]{}\\]+"""
+# What stands behind a secret's name: a string (its quotes may be escaped, and it may have no end), a list or an object, or
+# a run of characters; a comma or & in it ends it only where something else follows.
+_VALUE = r"""
+    (?P<open>["'`])(?:\\.|(?!(?P=open))[^\n\\])*(?:(?P=open)|(?=\n|\Z|\\\Z))
+    | (?P<escaped>\\+["'`])(?:(?!(?P=escaped))[^\n])+(?:(?P=escaped)|(?=\n|\Z))
+    | &quot;(?:(?!&quot;)[^\n])*(?:&quot;|(?=\n|\Z))
+    | \[[^\]\n]*\]? | \{[^}\n]*\}?
+    | (?:[^\s"'`,;&<>()\[\]{}\\]|[,;&](?!\s|[\w.-]+=|\Z))+
+"""
 _NAMED = _Pattern(
     r"""(?ix)
-    (?P<name>
-      (?:(?<![a-z])|(?-i:(?<=[a-z0-9])(?=[A-Z]))|(?:api|access|auth|private|signing|session|client|refresh|bearer|csrf|user|shared|master|account))
-      (?:key|token|secret|password|passwd|passphrase)
-    )
-    (?P<sep>\\*["'`]?\s{0,8}[:=]>?\s{0,8})
+    (?P<name>(?<!mon)(?<!tur)(?<!don)(?<!hoc)(?<!joc)(?<!whis)(?:key|token|secret|password|passwd|passphrase))
+    (?P<sep>\\*["'`]?(?:&quot;)?\s{0,40}(?::=|[:=]>?|%3[ad])\s{0,40})
     (?P<value>"""
     + _VALUE
     + ")",
     "key", "token", "secret", "passw", "passphrase",
 )  # fmt: skip
 # A placeholder that stands where a secret was is no secret.
-_HIDDEN = r"(?!\W{0,4}(?:redacted|removed|masked|hidden)\b|\*{2,})"
-_BEARER = _Pattern(rf"(?i)\b(bearer)(\s+|%20){_HIDDEN}[A-Za-z0-9._~+/=:-]+", "bearer")
+_HIDDEN = r"(?!\W{0,2}(?:redacted|removed|masked|hidden)\W{0,2}(?:[\s\"'&,;]|\Z)|\*{2,})"
+# Words that follow “bearer” in a sentence.
+_PROSE = r"(?!(?:tokens?|auth|authentication|authorization|credentials?|scheme|is|was|has|not|and|or|for|in|required|expired|missing|invalid)\b(?![-._~+/=]))"
+_BEARER = _Pattern(rf"(?i)\b(bearer)((?:\s+|%20|\s*[:=]\s*)\\*[\"']?){_HIDDEN}{_PROSE}[A-Za-z0-9._~+/=:-]+", "bearer")
 _AUTHORIZATION = _Pattern(r"""(?i)(authorization\\*["']?\s{0,8}[:=]\s{0,8}\\*["']?(?:basic|digest|token|negotiate)\s+)[^\s"'\\,]+""", "authorization")
-_USERINFO = _Pattern(r"""(?<=:)//[^/?#\s"'<>\\]*@""", "@")
+_USERINFO = _Pattern(r"""(?<=:)(\\?/\\?/)[^/?#\s"'<>\\]*@""", "@")
+_KEY = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+# No boundary before most of them: taking colour codes out may have glued something to them.
 _SHAPES = _Pattern(
-    r"\beyJ[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*){1,4}"  # JSON Web Token
-    r"|\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}\b"  # AWS access key id
-    r"|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{16,}"
-    r"|\bxox[a-z]-[A-Za-z0-9-]{8,}|\bxapp-[A-Za-z0-9-]{8,}|hooks\.slack\.com/services/[A-Za-z0-9/]+"
-    r"|\bsk-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{20,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\bAIza[A-Za-z0-9_-]{30,}"
-    r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:(?!-----END)[\s\S])*(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?",
+    r"eyJ[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){0,4}"  # JSON Web Token; without a dot it is none
+    r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}"  # AWS access key id
+    r"|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}"
+    r"|xox[a-z]-[A-Za-z0-9-]{8,}|xapp-[A-Za-z0-9-]{8,}|hooks\.slack\.com/services/[A-Za-z0-9/]+"
+    r"|(?<![A-Za-z0-9])sk-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{20,}|[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|AIza[A-Za-z0-9_-]{30,}"
+    rf"|-----BEGIN {_KEY}[\s\S]*?(?:-----END {_KEY}|\Z)",
     "eyj", "akia", "asia", "abia", "acca", "gh", "github_pat_", "xox", "xapp-", "slack", "sk-", "k_live_", "k_test_", "aiza", "private key",
 )  # fmt: skip
 
@@ -91,20 +99,26 @@ _SHAPES = _Pattern(
 def _parameters(names: frozenset[str]) -> _Pattern:
     """The pattern of the query parameters whose values are secrets."""
     alternatives = "|".join(re.escape(name) for name in sorted(names))
-    return _Pattern(rf"""(?i)((?:[?&;]|%3f|%26)(?:{alternatives})(?:=|%3d)){_HIDDEN}[^&;#\s"'<>()\\{{}}]+""", *(["=", "%3d"] if names else []))
+    return _Pattern(
+        rf"""(?i)((?:[?&;#]|\\u0026|%(?:25)*(?:3f|26))(?:{alternatives})(?:=|%(?:25)*3d)){_HIDDEN}[^&;#\s"'<>()\\{{}}]+""", *(["=", "3d"] if names else [])
+    )
 
 
 def service_secrets(text: str, parameters: Iterable[str]) -> str:
     """Redact what a service that hands out signed URLs redacts itself: ``parameters``, URL userinfo, bearer tokens."""
     lower = text.lower()
     text = _parameters(frozenset(parameters)).sub(rf"\1{REDACTED}", text, lower)
-    text = _USERINFO.sub("//", text, lower)
+    text = _USERINFO.sub(r"\1", text, lower)
     return _BEARER.sub(rf"\1\2{REDACTED}", text, lower)
 
 
 def _hide_value(match: re.Match[str]) -> str:
-    quote = match["open"] or ""
+    quote = match["open"] or match["escaped"] or ""
     return f"{match['name']}{match['sep']}{quote}{REDACTED}{quote}"
+
+
+def _hide_shape(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith("eyJ") and "." not in match[0] else REDACTED
 
 
 def secrets(text: str, parameters: Iterable[str]) -> str:
@@ -113,7 +127,7 @@ def secrets(text: str, parameters: Iterable[str]) -> str:
     ``parameters`` are the names of query parameters whose values are secrets, compared without case.
     """
     lower = text.lower()
-    text = _SHAPES.sub(REDACTED, text, lower)
+    text = _SHAPES.sub(_hide_shape, text, lower)
     text = service_secrets(text, parameters)
     text = _AUTHORIZATION.sub(rf"\1{REDACTED}", text, lower)
     return _NAMED.sub(_hide_value, text, lower)

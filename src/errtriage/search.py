@@ -124,7 +124,7 @@ def _literal(text: str, start: int, values: list[Found], position: int, *, names
     try:
         found = literals.read(text, start, names=names)
     except literals.Broken as broken:
-        if broken.at <= position:
+        if broken.at <= position + 2:  # two characters may have been given back, see outline
             return values, position
         return [Found(start, broken.at, value) for value in broken.complete], broken.at
     if found.cut and not FIELDS.search(text, start, found.end):
@@ -183,7 +183,7 @@ def outline(text: str, start: int, *, parts: bool = False) -> tuple[list[tuple[i
     """Follow the JSON grammar from the bracket at ``start``, without building values.
 
     Returns the spans of the outermost complete objects and arrays, and where to look further. Where the text is one
-    complete value, that is its span (with ``parts``, the spans of the objects and arrays directly in it) and its end.
+    complete value, that is its span (with ``parts``, the spans of the objects, arrays and strings directly in it) and its end.
     Each character is looked at once, however deep the brackets nest.
     """
     opened: list[_Open] = []
@@ -208,6 +208,11 @@ def outline(text: str, start: int, *, parts: bool = False) -> tuple[list[tuple[i
         elif kind == "comma":
             expects = "name" if opened[-1].bracket == "{" else "value"
         else:
+            if parts and kind == "string" and len(opened) == 1 and expects != "name or close":
+                opened[-1].children.append((at, token.end()))
             expects = "colon" if expects in ("name", "name or close") else "comma or close"
         position = token.end()
+    if text[position - 2 : position] in ('{"', '["') and position - 2 > start:
+        # A string that ends so has swallowed the begin of JSON whose quotes are not escaped.
+        position -= 2
     return [span for each in opened for span in each.children], max(position, start + 1)

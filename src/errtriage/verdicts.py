@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from errtriage import delays, payloads, rules
+from errtriage import delays, jsontext, payloads, rules
 from errtriage import facts as locate
 from errtriage.contracts import Contract, Contracts, Shape, names_in
 from errtriage.facts import Facts
-from errtriage.model import Action, Context, Http, Outcome, Payload, Retry, Source, Step, Verdict, Violation
+from errtriage.model import Action, Context, Finding, Http, Outcome, Payload, Retry, Source, Step, Verdict, Violation
+from errtriage.pointers import pointer, pointer_parts
 from errtriage.redact import clean, secrets
-from errtriage.wording import Words, shown
+from errtriage.wording import Words, one_line, shortened
 from errtriage.wrappers import Peeler
 
 
@@ -53,6 +54,7 @@ class Triage:
 
     def value(self, value: Any) -> Iterator[Verdict]:
         """Yield the verdicts of a JSON value."""
+        value = jsontext.plain(value)
         values = value if isinstance(value, list) else [value]
         for payload in self.find(payloads.Record(1, each, whole=True) for each in values):
             yield self.decide(payload, "-")
@@ -62,24 +64,35 @@ class Triage:
         peeler = Peeler(self._recognise)
         context = Context(http=self._http, body=True)
         found = False
+        body: Any = None
+        alone: list[list[Payload]] = []
         for record in records:
+            body = record.value if body is None else body
             peeler.strangers.clear()
-            here = list(peeler.record(record, context)) or self._judged(peeler, record)
+            here = list(peeler.record(record, context))
+            if not here and self._forced:
+                judged = self._judged(peeler)
+                # What stands between words is judged only where it is all there is: a log holds much that is no answer.
+                if record.whole or record.http:
+                    here = judged
+                elif judged:
+                    alone.append([each._replace(line=record.line) for each in judged])
             for payload in here:
                 found = True
                 yield payload._replace(line=record.line, tool=peeler.tool_of(payload.context))
+        if not found and len(alone) == 1:
+            found = True
+            yield from alone[0]
         self.troubles = peeler.troubles
-        if not found and self._http and (response := self._recognise("http-response", text, context)):
+        if not found and self._http and (response := self._recognise("http-response", text if body is None else body, context)):
             yield response
 
-    def _judged(self, peeler: Peeler, record: payloads.Record) -> list[Payload]:
+    def _judged(self, peeler: Peeler) -> list[Payload]:
         """With a contract forced: the record's outermost unwrapped object, judged against the shape nearest to it."""
-        if not self._forced or not peeler.strangers or not (record.whole or record.http):
+        if not self._forced or not peeler.strangers:
             return []
-        value, context, shape = max(
-            ((value, context, shape) for value, context in peeler.strangers for shape in self._forced.shapes),
-            key=lambda candidate: _nearness(candidate[0], candidate[2]),
-        )
+        candidates = ((value, context, shape) for value, context in peeler.strangers for shape in self._forced.shapes)
+        value, context, shape = max(candidates, key=lambda candidate: _nearness(candidate[0], candidate[2]))
         return [Payload(value, self._forced.name, shape.name, context, unmatched=True)]
 
     def _recognise(self, place: str, value: Any, context: Context, inner: Any = None) -> Payload | None:
@@ -96,7 +109,7 @@ class Triage:
         shape = contract.shape(payload.shape)
         facts = locate.payload_facts(payload, shape)
         entry = locate.add_catalogue(facts, contract)
-        locate.add_tool(facts, contract, self._tool, payload.tool, payload.context.prefix)
+        locate.add_tool(facts, contract, self._tool, self._contracts.classes, payload.tool, payload.context.prefix)
         unread = locate.undetermined(payload, shape)
         leaf, trace = _walk(contract, facts, unread)
         if payload.unmatched:
@@ -127,9 +140,19 @@ class Triage:
             trace=tuple(Step(question, words.say(answer) or "") for question, answer in trace),
             valid=valid,
             violations=() if valid else self._violations(shape, payload.value),
-            findings=tuple(each._replace(pointer=self._show(each.pointer)) for each in rules.findings(payload, facts, words, self._contracts, unread)),
+            findings=self._findings(payload, facts, words, unread),
             source=self._source(payload, file, found_ids),
         )
+
+    def _findings(self, payload: Payload, facts: Facts, words: Words, unread: set[str]) -> tuple[Finding, ...]:
+        if payload.unmatched:
+            return ()  # the nearest shape's rules are not about what is no such shape
+        found = rules.findings(payload, facts, words, self._contracts, unread)
+        return tuple(each._replace(pointer=self._show_pointer(each.pointer)) for each in found)
+
+    def _show_pointer(self, place: str) -> str:
+        # Part by part: in a pointer / is ~1, which would hide a URL from the redaction.
+        return pointer(self._show(part) for part in pointer_parts(place))
 
     def _show(self, text: str) -> str:
         text = clean(text)
@@ -140,7 +163,7 @@ class Triage:
         return self._show(value) if isinstance(value, str) else None
 
     def _words(self, contract: Contract, facts: Facts, retry: Retry | None, correlation: str | None) -> Words:
-        texts = {name: self._show(shown(value)) for name, value in facts.items()}
+        texts = {name: shortened(self._show(one_line(value))) for name, value in facts.items()}
         texts["id_clause"] = f" and quote {correlation}" if correlation else ""
         texts["id_clause_quote"] = f", quoting {correlation}" if correlation else ""
         if retry and retry.delay_ms is not None:
@@ -156,7 +179,7 @@ class Triage:
         context = payload.context
         rpc_id = context.rpc.get("id") if context.rpc else None
         return Source(
-            file=file,
+            file=clean(file),
             line=payload.line,
             wrappers=context.wrappers,
             http_status=context.http.status if context.http else None,
@@ -229,12 +252,16 @@ def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:
     return Retry(**known, backoff_ms=None if backoff is None else tuple(backoff))
 
 
-def _nearness(value: Any, shape: Shape) -> int:
-    """How many members an object shares with what a shape's schema names."""
-    from errtriage.contracts import load
+def _nearness(value: Any, shape: Shape) -> tuple[int, bool]:
+    """How many members an object shares with what a shape's schema names; of equals, one that any object may be."""
+    shared = sum(name in shape.schema_names for name in value) if isinstance(value, dict) else -1
+    return shared, "object" in shape.data["on"]
 
-    named = load(shape.schema_file).get("properties", {})
-    return sum(name in named for name in value) if isinstance(value, dict) else -1
+
+def _applies(entry: Mapping[str, Any], leaf: Mapping[str, Any]) -> bool:
+    """Whether a code's texts fit what was decided: a code that stands beside another outcome would contradict it."""
+    outcomes = entry.get("with")
+    return leaf["outcome"] in outcomes if outcomes else leaf["outcome"] not in ("success", "unrecognised")
 
 
 class _Texts:
@@ -245,13 +272,13 @@ class _Texts:
     ) -> None:
         self._words = words
         self._leaf = leaf
-        self._entry: Mapping[str, Any] = entry or {}
+        self._entry: Mapping[str, Any] = entry if entry and _applies(entry, leaf) else {}
         self._unknown: Mapping[str, Any] = {}
         self._notes: list[Mapping[str, Any]] = []
         if leaf is _UNMATCHED:
             return
         expects_code = "code" in contract.shape(facts["shape"]).data["fields"]
-        if entry is None and expects_code and leaf["outcome"] not in ("success", "unrecognised"):
+        if entry is None and expects_code and _applies(contract.catalogue.unknown, leaf):
             self._unknown = contract.catalogue.unknown
         notes = (note for note in contract.tree["notes"] if not unread & names_in(note["when"]))
         self._notes = [note for note in notes if contract.conditions.hold(note["when"], facts)]

@@ -18,11 +18,15 @@ _LONGEST = 1000
 Holds = Callable[[Mapping[str, Any]], bool]
 
 
-def shown(value: Any) -> str:
-    """A fact as it stands in a sentence: on one line, of bounded length, booleans and null as in JSON."""
+def one_line(value: Any) -> str:
+    """A fact on one line, booleans and null as in JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = " ".join(str(value).split())
+    return " ".join(str(value).split())
+
+
+def shortened(text: str) -> str:
+    """A fact as it stands in a sentence, of bounded length. It is redacted before: half a secret is not recognised."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 

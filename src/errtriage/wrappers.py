@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import orjson
+
 from errtriage import payloads
 from errtriage.errortext import error_text
 from errtriage.literals import may_go_on
@@ -24,6 +26,9 @@ _SCHEMAS = frozenset({"inputSchema", "outputSchema", "input_schema", "output_sch
 #: Where log records say when they were written.
 _TIMES = ("time", "ts", "timestamp", "@timestamp", "t", "date")
 #: Codes that JSON-RPC and MCP keep for themselves; an error object with one of them needs no response around it.
+_VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+#: Members of a request or a notification; any other may hold what was answered.
+_OF_A_REQUEST = frozenset({"method", "params", "id", "jsonrpc", "_meta"})
 _PROTOCOL_CODES = range(-32768, -31999)
 
 
@@ -83,7 +88,7 @@ class Peeler:
 
     def response(self, http: Http, body: str, context: Context, depth: int = 0) -> Iterator[Payload]:
         """Yield the payloads of a raw HTTP response or, when its body holds none, the response itself."""
-        context = context._replace(wrappers=(*context.wrappers, "http"), http=http, prefix="")
+        context = context._replace(wrappers=(*context.wrappers, "http"), http=http._replace(method=http.method or context.method), prefix="")
         yield from self.body(body, context, depth)
 
     def body(self, body: str, context: Context, depth: int = 0) -> Iterator[Payload]:
@@ -119,8 +124,8 @@ class Peeler:
     def _object(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         if is_request(value):
             self._note_call(value)
-            beside = (member for name, member in value.items() if name != "params")
-            if "jsonrpc" in value or not any(isinstance(member, dict | list) for member in beside):
+            beside = (member for name, member in value.items() if name not in _OF_A_REQUEST)
+            if "jsonrpc" in value or not any(isinstance(member, dict | list) or (isinstance(member, str) and "{" in member) for member in beside):
                 return
         elif is_rpc_response(value):
             yield from self._rpc_response(value, context, depth)
@@ -133,10 +138,10 @@ class Peeler:
             yield from self._tool_result(value, context, depth)
         elif isinstance(value.get("log"), dict) and isinstance(value["log"].get("entries"), list):
             yield from self._har(value, context, depth)
-        elif is_rpc_error(value):
-            yield from self._rpc_error({"error": value}, context, depth)
         elif error := sdk_error(value):
             yield from self._sdk_error(value, error, context, depth)
+        elif is_rpc_error(value):
+            yield from self._rpc_error({"error": value}, context, depth)
         else:
             yield from self._members(value, context, depth)
 
@@ -146,14 +151,24 @@ class Peeler:
         if not context.inside:
             received = next((value[name] for name in _TIMES if value.get(name) is not None), context.received)
             context = context._replace(wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
-        context = context._replace(body=False)
+        verb = value.get("method")
+        context = context._replace(body=False, method=verb.upper() if isinstance(verb, str) and verb.upper() in _VERBS else context.method)
+        # A logger writes one text twice, as message and in the stack; what both hold is one.
+        in_texts: set[Any] = set()
         for name, member in value.items():
             if name == "MESSAGE" and isinstance(member, list):
                 from errtriage.carriers import message
 
                 member = message(member)  # noqa: PLW2901 - the journal's bytes are a text
-            if isinstance(member, dict | list | str) and not _holds_no_answer(value, name):
-                yield from self._value(member, context, depth + 1)
+            if not isinstance(member, dict | list | str) or _holds_no_answer(value, name):
+                continue
+            for payload in self._value(member, context, depth + 1):
+                if isinstance(member, str):
+                    key = _fingerprint(payload)
+                    if key in in_texts:
+                        continue
+                    in_texts.add(key)
+                yield payload
 
     def _sdk_error(self, value: dict[str, Any], error: Mapping[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """What an SDK's exception was logged as: a payload in its data or message wins over the exception itself."""
@@ -190,6 +205,10 @@ class Peeler:
         wrapped = context._replace(wrappers=(*context.wrappers, "jsonrpc"))
         result = value.get("result")
         found = False
+        if isinstance(value.get("error"), str):
+            found_in_error = list(self._embedded(value["error"], _in(wrapped, "error-data"), depth + 1))
+            found = bool(found_in_error)
+            yield from found_in_error
         for payload in self._value(result, wrapped, depth + 1):
             found = True
             yield payload
@@ -229,15 +248,14 @@ class Peeler:
         tool_result = ToolResult(value, texts)
         context = context._replace(tool_result=tool_result, meta=meta if isinstance(meta, dict) else context.meta, inside=True, body=False)
         inside = context._replace(wrappers=(*context.wrappers, "tool-result"))
-        if isinstance(meta, dict) and (payload := self._answer(value, texts, context)):
-            yield payload
-            return
         structured = list(self._value(value.get("structuredContent"), _in(inside, "structured-content"), depth + 1))
         in_text: list[Payload] = []
         for block in blocks:
             in_text += self._block(block, inside, depth + 1)
-        tool_result.mismatch = bool(structured and in_text) and not _same(_values(structured), _values(in_text))
-        if structured or in_text:
+        tool_result.mismatch = bool(structured and in_text) and {*map(_fingerprint, structured)} != {*map(_fingerprint, in_text)}
+        if isinstance(meta, dict) and (payload := self._answer(value, texts, context)):
+            yield payload
+        elif structured or in_text:
             yield from once(structured + in_text)
         elif payload := self._recognise("tool-result", value, context, None):
             yield payload
@@ -245,12 +263,10 @@ class Peeler:
             self._stranger(value, context)
 
     def _answer(self, value: dict[str, Any], texts: Iterable[str], context: Context) -> Payload | None:
-        """The tool result as one answer: its structured content (else the JSON in its text) beside its ``_meta``."""
-        inner = value.get("structuredContent")
-        if not isinstance(inner, dict):
-            parts = (part.value for text in texts for part in payloads.records(text))
-            inner = next((part for part in parts if isinstance(part, dict)), None)
-        return self._recognise("answer", value, context, inner) if inner is not None else None
+        """The tool result as one answer: its structured content, or a JSON object in its texts, beside its ``_meta``."""
+        results = [value.get("structuredContent"), *(part.value for text in texts for part in payloads.records(text))]
+        answers = (self._recognise("answer", value, context, inner) for inner in results if isinstance(inner, dict))
+        return next((answer for answer in answers if answer), None)
 
     def _block(self, block: Mapping[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         text, resource = block.get("text"), block.get("resource")
@@ -264,7 +280,7 @@ class Peeler:
 
     def _note_call(self, value: Mapping[str, Any]) -> None:
         params = value.get("params")
-        if isinstance(params, dict) and isinstance(params.get("name"), str) and "id" in value:
+        if value["method"] == "tools/call" and isinstance(params, dict) and isinstance(params.get("name"), str) and "id" in value:
             self.calls[rpc_key(value["id"])] = Request(params["name"])
 
     def tool_of(self, context: Context) -> str | None:
@@ -285,11 +301,12 @@ def is_request(value: Mapping[str, Any]) -> bool:
 
     An object with ``params`` that also holds a response is a log record about both.
     """
-    if not isinstance(value.get("method"), str):
+    method = value.get("method")
+    if not isinstance(method, str):
         return False
     if "jsonrpc" in value:
         return True
-    return "params" in value and value.get("result") is None and value.get("error") is None
+    return "params" in value and method.upper() not in _VERBS and value.get("result") is None and value.get("error") is None
 
 
 def is_rpc_response(value: Mapping[str, Any]) -> bool:
@@ -300,7 +317,12 @@ def is_rpc_response(value: Mapping[str, Any]) -> bool:
 def is_rpc_error(value: Mapping[str, Any]) -> bool:
     """Whether an object is the bare error of a JSON-RPC response, with a code that the protocol keeps for itself."""
     code = value.get("code")
-    return type(code) is int and code in _PROTOCOL_CODES and isinstance(value.get("message"), str) and value.keys() <= {"code", "message", "data"}
+    return (
+        type(code) is int
+        and code in _PROTOCOL_CODES
+        and isinstance(value.get("message"), str)
+        and value.keys() <= {"code", "message", "data", "name", "type", "stack", "cause"}
+    )
 
 
 def is_tool_result(value: Mapping[str, Any]) -> bool:
@@ -349,29 +371,30 @@ def _holds_no_answer(value: Mapping[str, Any], name: str) -> bool:
     if name == "params":
         return isinstance(value.get("method"), str)
     if name == "arguments":
-        return isinstance(value.get("name"), str)
-    return name == "input" and isinstance(value.get("type"), str) and value["type"].endswith("tool_use")
+        return True
+    if name == "args":
+        return isinstance(value.get("name", value.get("toolName")), str)
+    kind = str(value.get("type", "")).replace("-", "_")
+    return name == "input" and ("toolName" in value or kind.endswith(("tool_use", "tool_call")))
 
 
 def _in(context: Context, wrapper: str) -> Context:
     return context._replace(wrappers=(*context.wrappers, wrapper))
 
 
-def _values(found: Iterable[Payload]) -> list[Any]:
-    return [payload.value for payload in found]
-
-
-def _same(one: Any, other: Any) -> bool:
+def _fingerprint(payload: Payload) -> Any:
+    """A key that is the same for payloads with the same value and shape."""
     try:
-        return bool(one == other)
-    except RecursionError:  # as deep as JSON may be read; two such payloads are not worth the comparison
-        return False
+        return payload.shape, orjson.dumps(payload.value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # an integer beyond 64 bits, or nested too deep to be worth the comparison
+        return payload.shape, id(payload.value)
 
 
 def once(found: Iterable[Payload]) -> Iterator[Payload]:
     """Yield each payload once: the same value in two places of one answer counts once."""
-    kept: list[Payload] = []
+    kept: set[Any] = set()
     for payload in found:
-        if not any(other.shape == payload.shape and _same(other.value, payload.value) for other in kept):
-            kept.append(payload)
+        key = _fingerprint(payload)
+        if key not in kept:
+            kept.add(key)
             yield payload

@@ -45,6 +45,7 @@ class TextRenderer:
         self._console = _Console(
             file=stream, force_terminal=color, color_system="standard" if color else None, width=10_000,
             highlight=False, markup=False, emoji=False, legacy_windows=False,
+            _environ={},  # what the environment asks for is decided before
         )  # fmt: skip
         self._width = min(width, _WIDEST) if width else None
         self._trace = trace
