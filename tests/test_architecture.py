@@ -22,7 +22,8 @@ ALLOWED = {
     "wording": set(),
     "delays": set(),
     "errortext": set(),
-    "literals": set(),
+    "cuts": set(),
+    "literals": {"cuts"},
     "carriers": set(),
     "search": {"jsontext", "literals"},
     "rawhttp": {"model"},
@@ -31,9 +32,9 @@ ALLOWED = {
     "contracts": {"model"},
     "payloads": {"model", "carriers", "errortext", "jsontext", "rawhttp", "redact", "search"},
     "absence": {"jsontext", "search"},
-    "wrappers": {"model", "carriers", "errortext", "har", "literals", "payloads"},
-    "violations": {"model", "contracts", "literals", "pointers"},
-    "facts": {"model", "contracts", "delays", "literals", "payloads", "pointers"},
+    "wrappers": {"model", "carriers", "cuts", "errortext", "har", "payloads"},
+    "violations": {"model", "contracts", "cuts", "pointers"},
+    "facts": {"model", "contracts", "cuts", "delays", "payloads", "pointers"},
     "rules": {"model", "contracts", "facts", "pointers", "redact", "wording"},
     "verdicts": {"model", "contracts", "delays", "facts", "jsontext", "payloads", "pointers", "redact", "rules", "violations", "wording", "wrappers"},
     "render.words": {"model"},
@@ -118,7 +119,9 @@ def test_importing_the_package_is_cheap() -> None:
 
 def test_a_plain_verdict_needs_neither_the_explaining_validator_nor_rich_nor_the_search() -> None:
     loaded = loaded_by("import errtriage; errtriage.triage({'isError': True, 'content': []})")
-    assert not {"typer", "rich", "jsonschema", "errtriage.search", "errtriage.rawhttp", "email.parser"} & loaded
+    heavy = {"typer", "rich", "jsonschema", "zstandard", "email.parser"}
+    readers = {f"errtriage.{name}" for name in ("search", "literals", "carriers", "rawhttp", "har", "violations")}
+    assert not (heavy | readers) & loaded
 
 
 def test_help_needs_none_of_the_work() -> None:

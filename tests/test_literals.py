@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errtriage import literals
-from errtriage.literals import CutDict, CutList, CutStr
+from errtriage.cuts import CutDict, CutList, CutStr, plain
 
 PRINTED: list[tuple[str, str, Any]] = [
     ("Python's constants", "{'a': None, 'b': True, 'c': False}", {"a": None, "b": True, "c": False}),
@@ -95,8 +95,8 @@ documents = st.dictionaries(st.text(), values, max_size=5)
 
 @given(documents)
 def test_any_value_is_read_from_its_repr(value: dict[str, Any]) -> None:
-    assert literals.read(repr(value), 0).value == literals.plain(clean(value))
-    assert literals.read(pprint.pformat(value, width=40), 0).value == literals.plain(clean(value))
+    assert literals.read(repr(value), 0).value == plain(clean(value))
+    assert literals.read(pprint.pformat(value, width=40), 0).value == plain(clean(value))
 
 
 @given(documents, st.integers(0, 400))

@@ -11,7 +11,7 @@ from typing import Any
 
 from errtriage import delays, payloads
 from errtriage.contracts import Contract, Shape
-from errtriage.literals import CutStr, may_go_on, plain
+from errtriage.cuts import CutStr, may_go_on, plain
 from errtriage.model import Context, Payload
 from errtriage.pointers import MISSING, follow, pointer, pointer_parts
 

@@ -13,26 +13,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from errtriage.cuts import CutDict, CutList, CutStr
+
 #: Containers nested deeper than this are not read (a bound against hostile input).
 MAX_DEPTH = 100
-
-
-class CutStr(str):
-    """A string whose end was cut away."""
-
-    __slots__ = ()
-
-
-class CutDict(dict[str, Any]):
-    """An object whose end was cut away: a member that is not there may have been."""
-
-    __slots__ = ()
-
-
-class CutList(list[Any]):
-    """An array whose end was cut away."""
-
-    __slots__ = ()
 
 
 class Literal(NamedTuple):
@@ -382,17 +366,3 @@ def _left(reader: _Reader) -> Any:
         else:
             value = CutList(outer.value if value is _NOTHING else [*outer.value, value])
     return None if value is _NOTHING else value
-
-
-def plain(value: Any) -> Any:
-    """A copy of a value without the marks of a cut, for readers that know only the plain types."""
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, dict):
-        return {name: plain(member) for name, member in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list) else value
-
-
-def may_go_on(value: Any) -> bool:
-    """Whether the end of a value was cut away."""
-    return isinstance(value, CutStr | CutDict | CutList)

@@ -15,7 +15,7 @@ from jsonschema.exceptions import ValidationError, relevance
 from referencing import Registry
 
 from errtriage.contracts import load
-from errtriage.literals import may_go_on
+from errtriage.cuts import may_go_on
 from errtriage.model import Violation
 from errtriage.pointers import pointer
 

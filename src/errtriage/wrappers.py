@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from errtriage import payloads
+from errtriage.cuts import may_go_on
 from errtriage.errortext import error_text
-from errtriage.literals import may_go_on
 from errtriage.model import Context, Http, Payload, ToolResult
 
 #: Wrappers nested deeper than this are not searched (a bound against hostile input).
