@@ -35,7 +35,7 @@ ALLOWED = {
     "wrappers": {"model", "carriers", "cuts", "errortext", "har", "payloads"},
     "violations": {"model", "contracts", "cuts", "pointers"},
     "facts": {"model", "contracts", "cuts", "delays", "payloads", "pointers"},
-    "rules": {"model", "contracts", "facts", "pointers", "redact", "wording"},
+    "rules": {"model", "contracts", "cuts", "facts", "pointers", "redact", "wording"},
     "verdicts": {"model", "contracts", "delays", "facts", "jsontext", "payloads", "pointers", "redact", "rules", "violations", "wording", "wrappers"},
     "render.words": {"model"},
     "render.jsonl": {"model"},

@@ -270,6 +270,11 @@ def test_a_cut_answer_is_decided_by_what_was_read(before: str, action: str, outc
     assert not any("`next_action` is absent" in prohibition for prohibition in verdict.never)
 
 
+def test_a_block_whose_type_was_cut_breaks_no_rule() -> None:
+    (verdict,) = triage('{"isError": true, "content": [{"type": "text", "text": "no such lamp"}, {"type": "te')
+    assert (verdict.shape, verdict.findings, verdict.source.truncated) == ("tool-error", (), True)
+
+
 def test_a_hint_that_was_cut_is_none() -> None:
     text = WHOLE.replace("true, ", "false, ")
     (verdict,) = triage(text[: text.index("ait")])

@@ -166,6 +166,19 @@ def test_values_that_json_does_not_have_are_read_as_it_would_have_them(value: An
     assert line(verdict)
 
 
+@pytest.mark.parametrize("depth", [90, 150, 240, 900])
+def test_a_payload_may_hold_what_is_deep(depth: int) -> None:
+    deep = '{"a":' * depth + "1" + "}" * depth
+    for text in (
+        f'{{"v": "0.1", "ok": true, "operation": "o", "result": {deep}}}',
+        f'{{"v": "0.1", "ok": false, "operation": "o", "error": {{"code": 5, "x": {deep}}}}}',
+    ):
+        (verdict,) = triage(f"{text}\n")
+        assert verdict.shape == "envelope"
+        (verdict,) = triage(json.dumps({"structuredContent": 0, "content": [block(text), block(text)], "isError": True}))
+        assert verdict.shape == "envelope"
+
+
 def test_a_class_of_another_contract_is_no_operation() -> None:
     (verdict,) = triage(ENVELOPE, tool="safe-write")
     assert verdict.operation == "ovstorage_read"

@@ -78,7 +78,7 @@ def payload_facts(payload: Payload, shape: Shape) -> Facts:
         for place in field["at"]:
             value = _typed(_locate(documents, place), field["type"])
             if value is not None:
-                facts[name] = str(value) if name == "code" else value
+                facts[name] = str(value) if name == "code" else plain(value) if payload.context.truncated else value
                 break
     return facts
 
