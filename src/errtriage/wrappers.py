@@ -6,6 +6,7 @@ is recognised as is decided by the callback that a Peeler is made with; this mod
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -386,8 +387,8 @@ def _fingerprint(payload: Payload) -> Any:
     """A key that is the same for payloads with the same value and shape."""
     try:
         return payload.shape, orjson.dumps(payload.value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-    except TypeError:  # an integer beyond 64 bits, or nested too deep to be worth the comparison
-        return payload.shape, id(payload.value)
+    except TypeError:  # an integer beyond 64 bits, or nested deeper than orjson writes
+        return payload.shape, marshal.dumps(payload.value, 2)
 
 
 def once(found: Iterable[Payload]) -> Iterator[Payload]:

@@ -73,7 +73,7 @@ def main() -> int:
         start = time.perf_counter()
         try:
             triaged(data, dice)
-        except Exception:  # whatever it is, it is what is looked for
+        except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
             traceback.print_exc()
             print(f"seed {seed}, input {count}: {data!r}")
             return 1
