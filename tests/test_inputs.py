@@ -275,6 +275,29 @@ def test_a_block_whose_type_was_cut_breaks_no_rule() -> None:
     assert (verdict.shape, verdict.findings, verdict.source.truncated) == ("tool-error", (), True)
 
 
+def test_what_was_not_printed_is_no_other_payload_and_no_violation() -> None:
+    """Node prints three levels: the structured content of an answer shows less than its text."""
+    partial = {"completed": "object_data", "failed": "source_removal", "failed_outcome": "unknown", "rollback": "restores_prior_state"}
+    envelope = {"v": "0.1", "ok": False, "operation": "o", "error": {"code": "PartialCompletion", "message": "m", "retryable": False, "partial": partial}}
+    shown = node(envelope).replace(node(partial, 4), "[Object]")
+    assert "[Object]" in shown
+    (verdict,) = triage(f"got {{ content: [ {{ type: 'text', text: '{json.dumps(envelope)}' }} ], structuredContent: {shown}, isError: true }}")
+    assert (verdict.valid, verdict.source.truncated, verdict.findings, verdict.outcome) == (True, False, (), "partial")
+    (verdict,) = triage(f"got {shown}")
+    assert (verdict.action, verdict.source.truncated, verdict.violations) == ("report", True, ())
+    assert not any("is safe" in step for step in verdict.steps)
+
+
+def test_a_payload_that_ends_before_the_cut_is_whole() -> None:
+    (verdict,) = triage(json.dumps({"structuredContent": PAYLOADS["coffeechats"], "isError": True})[:-2])
+    assert (verdict.source.truncated, verdict.valid, verdict.action) == (False, True, "read-first")
+
+
+def test_a_flag_that_was_cut_says_nothing() -> None:
+    verdicts = triage('{"jsonrpc": "2.0", "id": 5, "result": {"content": [{"type": "text", "text": "42"}], "isError": "tr')
+    assert [(verdict.outcome, verdict.action) for verdict in verdicts] == [("unrecognised", "report")]
+
+
 def test_a_hint_that_was_cut_is_none() -> None:
     text = WHOLE.replace("true, ", "false, ")
     (verdict,) = triage(text[: text.index("ait")])

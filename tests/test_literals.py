@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errtriage import literals
-from errtriage.cuts import CutDict, CutList, CutStr, plain
+from errtriage.cuts import UNSEEN, CutDict, CutList, CutStr, plain
 
 PRINTED: list[tuple[str, str, Any]] = [
     ("Python's constants", "{'a': None, 'b': True, 'c': False}", {"a": None, "b": True, "c": False}),
@@ -28,7 +28,7 @@ PRINTED: list[tuple[str, str, Any]] = [
     ("joined strings", "{ a: 'one\\n' +\n    'two' }", {"a": "one\ntwo"}),
     ("back-ticks", "{ a: `one\ntwo` }", {"a": "one\ntwo"}),
     ("undefined", "{ a: undefined }", {"a": None}),
-    ("what was not printed", "{ a: [Object], b: [Array], c: [Function: d], e: [Circular *1] }", {"a": None, "b": None, "c": None, "e": None}),
+    ("what was not printed", "{ a: [Object], b: [Array], c: [Function: d], e: [Circular *1] }", {"a": UNSEEN, "b": UNSEEN, "c": UNSEEN, "e": UNSEEN}),
     ("more than was printed", "[ 1, 2, ... 14 more items ]", [1, 2]),
     ("a class before it", "McpError { code: -1 }", {"code": -1}),
     ("a map", "Map(1) { 'a' => 1 }", {"a": 1}),

@@ -23,10 +23,8 @@ _MOST_MEMBERS = 20_000
 
 def probe(value: Any, context: Context, inner: Any, *, forced: bool) -> Facts:
     """What a shape is recognised by: the value and what is known around it."""
-    if context.truncated:
-        inner = plain(inner)
     known: Facts = {
-        "value": plain(value) if context.truncated else value,
+        "value": value,
         "forced": forced,
         "body": context.body,
         "rpc_result": context.wrappers[-1:] == ("jsonrpc",),
@@ -41,7 +39,8 @@ def probe(value: Any, context: Context, inner: Any, *, forced: bool) -> Facts:
         blocks = value.get("content")
         if len(result.texts) == 1 and not (isinstance(blocks, list) and len(blocks) > 1):
             known["only_text"] = result.texts[0]
-    return known
+    # The matching knows only the plain types.
+    return {name: plain(member) for name, member in known.items()} if context.truncated else known
 
 
 def _put(facts: Facts, **values: Any) -> None:

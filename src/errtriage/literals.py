@@ -2,7 +2,8 @@
 
 One reader for all of them, since logs mix them: ``ast`` knows neither a cut text nor ``TextContent(type='text')`` without
 its class, and the JavaScript readers on the registry know neither joined strings nor ``[Object]``. Values that the text
-does not show (``[Object]``, ``... 3 more items``, undefined) become None or are left out; nothing is made up.
+does not show (``[Object]``) are marked as unseen, ``undefined`` is None, ``... 3 more items`` are left out; nothing is
+made up.
 
 A text may be cut short. Then the containers that were open are CutDict and CutList, a string that has no end is CutStr,
 and a number or word that touches the cut is left out, because it may have gone on.
@@ -13,19 +14,20 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from errtriage.cuts import CutDict, CutList, CutStr
+from errtriage.cuts import UNSEEN, CutDict, CutList, CutStr
 
 #: Containers nested deeper than this are not read (a bound against hostile input).
 MAX_DEPTH = 100
 
 
 class Literal(NamedTuple):
-    """A value, where it ends, whether it had to be mended, and whether it was cut."""
+    """A value, where it ends, whether it had to be mended, whether it was cut, and whether something was not printed."""
 
     value: Any
     end: int
     repaired: bool
     cut: bool
+    unseen: bool = False
 
 
 class Broken(ValueError):
@@ -95,6 +97,7 @@ class _Reader:
         self.at = start
         self.repaired = False
         self.json = False
+        self.unseen = False
         self.open: list[_Open] = []
         self.unfinished: Any = _NOTHING
 
@@ -132,7 +135,8 @@ class _Reader:
         if character in _QUOTES and character:
             return self.finished(self.string())
         if self.skip(_OPAQUE):
-            return None
+            self.unseen = True
+            return UNSEEN
         if (prefix := _CLASS.match(self.text, self.at)) and self.text[self.at : prefix.end()].strip() not in _WORDS:
             self.at = prefix.end()
             character = self.text[self.at]
@@ -353,7 +357,7 @@ def read(text: str, start: int, *, names: bool = False) -> Literal:
         members = [each for outer in reader.open for each in (outer.value.values() if isinstance(outer.value, dict) else outer.value)]
         raise Broken(reader.at, [each for each in members if isinstance(each, dict | list)]) from None
     # With JSON's quotes it is JSON that the strict reader refused: a comma too many, a control character, a zero in front.
-    return Literal(value, reader.at, reader.repaired or reader.json, cut=False)
+    return Literal(value, reader.at, reader.repaired or reader.json, cut=False, unseen=reader.unseen)
 
 
 def _left(reader: _Reader) -> Any:

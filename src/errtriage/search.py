@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from errtriage import literals
+from errtriage.cuts import is_cut
 from errtriage.jsontext import LONG_DIGITS, TooDeep, read
 
 # Where a JSON text may start: an object with a first name or an array that can hold a payload; an object whose quotes
@@ -126,10 +127,10 @@ def _literal(text: str, start: int, values: list[Found], position: int, *, names
     except literals.Broken as broken:
         if broken.at <= position + 2:  # two characters may have been given back, see outline
             return values, position
-        return [Found(start, broken.at, value) for value in broken.complete], broken.at
+        return [Found(start, broken.at, value, truncated=is_cut(value)) for value in broken.complete], broken.at
     if found.cut and not FIELDS.search(text, start, found.end):
         return values, position
-    return [Found(start, found.end, found.value, found.repaired, found.cut)], max(found.end, start + 1)
+    return [Found(start, found.end, found.value, found.repaired, found.cut or found.unseen)], max(found.end, start + 1)
 
 
 def _unescaped(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from errtriage import delays, jsontext, payloads, rules
 from errtriage import facts as locate
 from errtriage.contracts import Contract, Contracts, Shape, names_in
+from errtriage.cuts import is_cut
 from errtriage.facts import Facts
 from errtriage.model import Action, Context, Finding, Http, Outcome, Payload, Retry, Source, Step, Verdict, Violation
 from errtriage.pointers import pointer, pointer_parts
@@ -119,7 +120,8 @@ class Triage:
         retry = _retry(leaf.get("retry"), facts)
         words = self._words(contract, facts, retry, shown_id)
         texts = _Texts(contract, None if payload.unmatched else entry, leaf, facts, words, unread)
-        valid = not payload.context.truncated and shape.accepts(payload.value)
+        truncated = payload.context.truncated and is_cut(payload.value)
+        valid = not truncated and shape.accepts(payload.value)
         return Verdict(
             contract=contract.name,
             shape=payload.shape,
@@ -141,7 +143,7 @@ class Triage:
             valid=valid,
             violations=() if valid else self._violations(shape, payload.value),
             findings=self._findings(payload, facts, words, unread),
-            source=self._source(payload, file, found_ids),
+            source=self._source(payload, file, found_ids, truncated=truncated),
         )
 
     def _findings(self, payload: Payload, facts: Facts, words: Words, unread: set[str]) -> tuple[Finding, ...]:
@@ -175,7 +177,7 @@ class Triage:
 
         return violations.explain(shape.schema_file, value, self._show)
 
-    def _source(self, payload: Payload, file: str, ids: Mapping[str, str]) -> Source:
+    def _source(self, payload: Payload, file: str, ids: Mapping[str, str], *, truncated: bool) -> Source:
         context = payload.context
         rpc_id = context.rpc.get("id") if context.rpc else None
         return Source(
@@ -185,7 +187,7 @@ class Triage:
             http_status=context.http.status if context.http else None,
             rpc_id=self._show(rpc_id) if isinstance(rpc_id, str) else rpc_id if type(rpc_id) in (int, float) else None,
             ids={self._show(name): self._show(value) for name, value in ids.items()},
-            truncated=context.truncated,
+            truncated=truncated,
             repaired=context.repaired,
         )
 

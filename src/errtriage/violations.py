@@ -49,7 +49,7 @@ def _behind_cut(cause: ValidationError, value: Any) -> bool:
     for part in cause.absolute_path:
         value = value[part]
     missing = cause.validator == "required" or _only_required(cause.validator_value)
-    return may_go_on(value) and (missing or isinstance(value, str))
+    return may_go_on(value) and (missing or not isinstance(value, dict | list))
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

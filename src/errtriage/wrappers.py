@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from errtriage import payloads
-from errtriage.cuts import may_go_on
+from errtriage.cuts import agree, may_go_on, plain
 from errtriage.errortext import error_text
 from errtriage.model import Context, Http, Payload, ToolResult
 
@@ -253,6 +253,9 @@ class Peeler:
         in_text: list[Payload] = []
         for block in blocks:
             in_text += self._block(block, inside, depth + 1)
+        if context.truncated:
+            # What was not printed of the one may be printed of the other; the one with less in it is not another payload.
+            structured = [each for each in structured if not any(agree(each.value, other.value) for other in in_text)]
         tool_result.mismatch = bool(structured and in_text) and {*map(_fingerprint, structured)} != {*map(_fingerprint, in_text)}
         if isinstance(meta, dict) and (payload := self._answer(value, texts, context)):
             yield payload
@@ -385,10 +388,11 @@ def _in(context: Context, wrapper: str) -> Context:
 
 def _fingerprint(payload: Payload) -> Any:
     """A key that is the same for payloads with the same value and shape."""
+    value = plain(payload.value) if payload.context.truncated else payload.value
     try:
-        return payload.shape, orjson.dumps(payload.value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+        return payload.shape, orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
     except TypeError:  # an integer beyond 64 bits, or nested deeper than orjson writes
-        return payload.shape, marshal.dumps(payload.value, 2)
+        return payload.shape, marshal.dumps(value, 2)
 
 
 def once(found: Iterable[Payload]) -> Iterator[Payload]:
