@@ -52,7 +52,7 @@ HEAVY = {
     "jsonschema": {"violations"},
     "referencing": {"violations"},
     "typer": {"cli"},
-    "zstandard": {"inputs"},
+    "backports": {"inputs"},
     "jsonschema_rs": {"contracts"},
 }
 
@@ -119,7 +119,7 @@ def test_importing_the_package_is_cheap() -> None:
 
 def test_a_plain_verdict_needs_neither_the_explaining_validator_nor_rich_nor_the_search() -> None:
     loaded = loaded_by("import errtriage; errtriage.triage({'isError': True, 'content': []})")
-    heavy = {"typer", "rich", "jsonschema", "zstandard", "email.parser"}
+    heavy = {"typer", "rich", "jsonschema", "backports.zstd", "email.parser"}
     readers = {f"errtriage.{name}" for name in ("search", "literals", "carriers", "rawhttp", "har", "violations")}
     assert not (heavy | readers) & loaded
 

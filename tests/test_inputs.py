@@ -8,11 +8,11 @@ import gzip
 import json
 import lzma
 import pprint
+import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-import zstandard
 from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +54,11 @@ def node(value: Any, indent: int = 0) -> str:
 def prefixed(prefix: str) -> Callable[[Any], str]:
     """Pretty-printed JSON, each line behind the prefix, with another service's lines in between."""
     return lambda value: "\n".join(f"{prefix}{line}\nother-1  | all is well" for line in ["start", *json.dumps(value, indent=1).splitlines(), "end"])
+
+
+def behind(prefix: str) -> Callable[[Any], str]:
+    """Pretty-printed JSON, each line behind a prefix that counts on."""
+    return lambda value: "\n".join(prefix.format(i % 10) + line for i, line in enumerate(["start", *json.dumps(value, indent=2).splitlines(), "end"]))
 
 
 def docker(lines: list[str], size: int = 10_000) -> str:
@@ -108,6 +113,19 @@ CARRIERS: dict[str, Callable[[Any], str]] = {
     "the journal, as bytes": lambda value: journal(list(f"\x1b[31mERR\x1b[0m {json.dumps(value)}".encode())),
     "compose": prefixed("web-1    | "),
     "kubectl": lambda value: "\n".join(f"[pod/web-1/app] {line}" for line in json.dumps(value, indent=1).splitlines()),
+    **{
+        f"behind {prefix!r}": behind(prefix)
+        for prefix in (
+            "2026-01-01T00:00:0{}.1Z ",
+            "[pod/a/b] 2026-01-01T00:00:0{}Z ",
+            "a-1  | 2026-01-01T00:00:0{}Z ",
+            "Jan  1 00:00:0{} host app[12]: ",
+            "2026-01-01 00:00:00,12{} ERROR app: ",
+            "[web] ",
+            "web:dev: ",
+        )
+    },
+    "an indented quotation": lambda value: "\n".join(f"  > {line}" for line in ["Look:", *json.dumps(value, indent=1).splitlines()]),
     "a quotation": lambda value: "\n".join(f"> {line}" for line in ["Look:", *json.dumps(value, indent=1).splitlines()]),
     "typographic quotes": lambda value: (
         "Here: " + json.dumps(value, ensure_ascii=False).replace("“", "").replace("”", "").replace('"', "”").replace("{”", "{“").replace(" ”", " “")
@@ -132,7 +150,7 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "gzip, twice on": lambda data: gzip.compress(data[:9]) + gzip.compress(data[9:]),
     "bzip2": bz2.compress,
     "xz": lzma.compress,
-    "zstd": zstandard.compress,
+    "zstd": inputs._zstd().compress,
 }
 
 
@@ -298,6 +316,46 @@ def test_a_flag_that_was_cut_says_nothing() -> None:
     assert [(verdict.outcome, verdict.action) for verdict in verdicts] == [("unrecognised", "report")]
 
 
+@pytest.mark.parametrize("rest", ["", "\n", "\n12:01 next", "… [truncated 9 chars]\n"])
+@pytest.mark.parametrize("word", ["t", "tr", "tru", "fals", "f"])
+def test_a_word_that_was_cut_is_none(word: str, rest: str) -> None:
+    text = WHOLE[: WHOLE.index("true")] + word + rest
+    (verdict,) = triage(f"12:00 ERR {text}")
+    assert (verdict.action, verdict.retryable, verdict.violations, verdict.source.truncated) == ("report", None, (), True)
+
+
+@pytest.mark.parametrize("rest", ["", "\n", "\n12:01 next", "...\n"])
+def test_a_number_that_was_cut_is_none(rest: str) -> None:
+    text = '{"structuredContent":{"tag":"accepted","operationId":"c9"},"content":[],"_meta":{"coffeechats/retry":{"code":"PERMIT_BACKPRESSURE","retryable":true,"retryAfterMs":25'
+    (verdict,) = triage(f"12:00 {text}{rest}")
+    assert verdict.retry is None or verdict.retry.delay_ms is None
+
+
+def test_a_cut_at_a_backslash_does_not_swallow_the_next_line() -> None:
+    inner = json.dumps(WHOLE)
+    cut = '12:00 {"content": [{"type": "text", "text": ' + inner[: inner.index("retryable") - 1]
+    verdicts = triage(f"{cut}\n12:01 INFO {json.dumps(PAYLOADS['coffeechats'])}")
+    assert [(verdict.contract, verdict.source.truncated) for verdict in verdicts] == [("ovstorage", True), ("coffeechats", False)]
+
+
+def test_a_constructor_that_was_cut_keeps_its_payload() -> None:
+    (verdict,) = triage(f"12:00 ERR CallToolResult(meta=None, content=[TextContent(type='text', text='{WHOLE}', annot\n")
+    assert (verdict.code, verdict.source.wrappers) == ("Transient", ("tool-result", "text-content"))
+
+
+def test_a_capture_tells_the_tool_that_was_asked() -> None:
+    asked = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "lamp.light", "arguments": {}}})
+    answer = json.dumps({"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": "no"}], "isError": True}})
+    entry = {"request": {"method": "POST", "postData": {"text": asked}}, "response": {"status": 200, "headers": [], "content": {"text": answer}}}
+    (verdict,) = triage({"log": {"version": "1.2", "entries": [entry]}})
+    assert (verdict.operation, verdict.source.wrappers) == ("lamp.light", ("har", "jsonrpc"))
+
+
+def test_hidden_members_of_an_array_are_passed_over() -> None:
+    (verdict,) = triage("failed { content: [ { type: 'text', text: 'boom' }, [length]: 1 ], isError: true }")
+    assert (verdict.shape, verdict.message) == ("tool-error", "boom")
+
+
 def test_a_hint_that_was_cut_is_none() -> None:
     text = WHOLE.replace("true, ", "false, ")
     (verdict,) = triage(text[: text.index("ait")])
@@ -349,11 +407,13 @@ def test_any_bytes_end(data: bytes) -> None:
         triage(mark + data)
 
 
-def test_damaged_compression_gives_what_was_read(run: Run) -> None:
-    whole = gzip.compress(json.dumps(PAYLOADS["coffeechats"]).encode() + b"\n" + bytes(range(256)) * 3000)
+@pytest.mark.parametrize("kind", ["gzip", "xz", "zstd"])
+def test_damaged_compression_gives_what_was_read(run: Run, kind: str) -> None:
+    dice = random.Random(3)
+    whole = ENCODINGS[kind](json.dumps(PAYLOADS["coffeechats"]).encode() + b"\n" + dice.randbytes(400_000))
     done = run("explain", "--format", "json", stdin=whole[: len(whole) - 200])
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
-    assert done.stderr.decode().startswith("errtriage: standard input: its gzip data is damaged or cut short (")
+    assert done.stderr.decode().startswith(f"errtriage: standard input: its {kind} data is damaged or cut short (")
 
 
 def test_a_bomb_is_not_unpacked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

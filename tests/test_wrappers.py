@@ -90,6 +90,8 @@ NOTHING: list[tuple[str, Any]] = [
     ("a notification", {"method": "notifications/message", "params": {"data": ENVELOPE}}),
     ("a tool's input", {"type": "tool_use", "name": "x", "input": {"note": ENVELOPE}}),
     ("a function's arguments", {"function": {"name": "x", "arguments": TEXT}}),
+    ("a schema's own examples", {"type": "object", "properties": {"v": {}}, "examples": [ENVELOPE]}),
+    ("a tool's input as it streams", {"type": "input_json_delta", "partial_json": TEXT}),
     ("a part of a function call", {"type": "function", "function": {"arguments": TEXT}}),
     ("a function call of another model", {"functionCall": {"name": "x", "args": ENVELOPE}}),
     ("a tool call of a framework", {"type": "tool-call", "toolName": "x", "input": ENVELOPE}),

@@ -15,7 +15,7 @@ import orjson
 
 #: A text may have a carrier only where this matches; most texts have none.
 MARK = re.compile(
-    r'^\{"log":|"MESSAGE"|^\d{4}-\d\d-\d\dT\S+ std(?:out|err) [PF]\b|^ *[\w.-]+ +\|(?: |$)|^\[[a-z]+/[^\]\n]+\](?: |$)|^>|^< HTTP/',
+    r'^\{"log":|"MESSAGE"|^\d{4}-\d\d-\d\dT\S+ std(?:out|err) [PF]\b|^ *[\w.-]+ +\|(?: |$)|^\[[a-z]+/[^\]\n]+\](?: |$)|^\s*>|^< HTTP/',
     re.MULTILINE,
 )
 #: A text may hold an event stream only where this matches.
@@ -25,7 +25,7 @@ _CRI = re.compile(r"(\d{4}-\d\d-\d\dT\S+) (stdout|stderr) ([PF])(?: (.*))?$", re
 _PREFIXES = {
     "compose": re.compile(r" *([\w.-]+) +\|(?: (.*))?$", re.DOTALL),
     "kubectl": re.compile(r"(\[[a-z]+/[^\]]+\])(?: (.*))?$", re.DOTALL),
-    "quote": re.compile(r"((?:>\s?)+)(.*)$", re.DOTALL),
+    "quote": re.compile(r"\s*((?:>\s?)+)(.*)$", re.DOTALL),
 }
 _CURL = re.compile(r"(?:[<>](?: (?P<text>.*))?|\*(?: .*)?|[{}] \[\d+ bytes data\])\r?$", re.DOTALL)
 _FIELD = re.compile(r"(data|event|id|retry|)(?::(?: ?(.*))?)?$", re.DOTALL)

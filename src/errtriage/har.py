@@ -9,8 +9,9 @@ from typing import Any
 from errtriage.model import Http
 
 
-def exchanges(entries: Iterable[Any]) -> Iterator[tuple[Http, str, Any]]:
-    """Yield for each entry that has a response: status, headers and method; the body; when it was received.
+def exchanges(entries: Iterable[Any]) -> Iterator[tuple[Http, str, str, Any]]:
+    """Yield for each entry that has a response: status, headers and method; what was
+    asked; the body; when it was received.
 
     An entry with status 0 has none: the browser got no answer. The time is the start of the request, as HAR has it.
     """
@@ -20,7 +21,7 @@ def exchanges(entries: Iterable[Any]) -> Iterator[tuple[Http, str, Any]]:
         if isinstance(response, dict) and type(status) is int and status > 0:
             content = response.get("content")
             content = content if isinstance(content, dict) else {}
-            yield _http(status, response, content, entry.get("request")), _body(content), entry.get("startedDateTime")
+            yield _http(status, response, content, entry.get("request")), _asked(entry.get("request")), _body(content), entry.get("startedDateTime")
 
 
 def _http(status: int, response: Mapping[str, Any], content: Mapping[str, Any], request: Any) -> Http:
@@ -39,6 +40,12 @@ def _http(status: int, response: Mapping[str, Any], content: Mapping[str, Any], 
         headers_seen=bool(given),
         names={name.lower(): name for name, _ in reversed(pairs)},
     )
+
+
+def _asked(request: Any) -> str:
+    data = request.get("postData") if isinstance(request, dict) else None
+    text = data.get("text") if isinstance(data, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _body(content: Mapping[str, Any]) -> str:

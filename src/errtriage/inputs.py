@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from errtriage.model import Failure
 
@@ -88,24 +88,41 @@ def _errors(kind: str) -> type[Exception]:
 
         return LZMAError
     if kind == "zstd":
-        from zstandard import ZstdError
-
-        return ZstdError
+        return _zstd().ZstdError  # type: ignore[no-any-return]
     return OSError
 
 
 def _streams(kind: str, data: bytes) -> Iterator[bytes]:
-    if kind == "zstd":
-        from zstandard import ZstdDecompressor
-
-        reader = ZstdDecompressor(max_window_size=1 << 27).stream_reader(BytesIO(data), read_across_frames=True)
-    else:
-        from importlib import import_module
-
-        module = import_module({"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}[kind])
-        reader = module.open(BytesIO(data))
+    opened: dict[str, Callable[[], Any]] = {"gzip": _gzip, "bzip2": _bzip2, "xz": _xz, "zstd": _zstd}
+    reader = opened[kind]().open(BytesIO(data))
     while part := reader.read1(_PIECE):
         yield part
+
+
+def _gzip() -> Any:
+    import gzip
+
+    return gzip
+
+
+def _bzip2() -> Any:
+    import bz2
+
+    return bz2
+
+
+def _xz() -> Any:
+    import lzma
+
+    return lzma
+
+
+def _zstd() -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
 
 
 def decode(data: bytes) -> tuple[str, bool]:

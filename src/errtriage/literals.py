@@ -43,6 +43,8 @@ _SPACE = re.compile(r"[\s\ufeff]*")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$<][\w$<>]*)*")
 _NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|Infinity\b|(?:\d[\d_]*)(?:\.\d*)?(?:[eE][-+]?\d+)?)n?")
 _SYMBOL = re.compile(r"\[[\w() .]+\]")
+# What Node shows of an array with its hidden members.
+_HIDDEN_MEMBER = re.compile(r"\[[\w() .]+\]:")
 _BETWEEN = re.compile(r"[ \t]*")
 _NAME = re.compile(r"([A-Za-z_]\w*)=(?!=)")
 # What stands for a value that was not printed.
@@ -65,11 +67,12 @@ _MENDED_WORDS = frozenset({"NaN", "nan", "inf", "Infinity"})
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
 _PLAIN = {quote: re.compile(rf"[^{re.escape(closer)}\\{'' if quote == '`' else chr(10)}]*") for quote, closer in _QUOTES.items()}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "a": "\a", "\n": ""}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "a": "\a"}
 _HEX = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})")
 _AFTER_NUMBER = " \t\r\n,}])"
 _CUT_EXPONENT = re.compile(r"[eE][-+]?\Z")
-_CUT_ESCAPE = re.compile(r"\\(?:[xuU]\{?[0-9a-fA-F]{0,7})?\Z")
+# A backslash at the end of its line has lost what it escaped.
+_CUT_ESCAPE = re.compile(r"\\(?:[xuU]\{?[0-9a-fA-F]{0,7})?(?=\r?\n|\Z)")
 _LONE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -168,6 +171,8 @@ class _Reader:
             if not self.skip(_MORE):
                 if isinstance(value, dict):
                     self.member(value)
+                elif self.skip(_HIDDEN_MEMBER):
+                    self.value()
                 else:
                     value.append(self.value())
             if self.space() == ",":
@@ -210,7 +215,7 @@ class _Reader:
         return match[0]
 
     def number(self, match: re.Match[str]) -> int | float | str | None:
-        if match.end() >= len(self.text) or _CUT_MARK.match(self.text, match.end()) or _CUT_EXPONENT.match(self.text, match.end()):
+        if self.cut_behind(match.end()) or _CUT_EXPONENT.match(self.text, match.end()):
             raise _Cut
         if self.text[match.end()] not in _AFTER_NUMBER:
             raise self.fail()
@@ -226,6 +231,13 @@ class _Reader:
         except ValueError:
             return float(digits) if len(digits) < 400 else digits
 
+    def cut_behind(self, end: int) -> bool:
+        """Whether a number or a word that ends here may have gone on: the text ends, or its line does and nothing closes."""
+        after = _SPACE.match(self.text, end)
+        assert after
+        following = self.text[after.end() : after.end() + 1]
+        return not following or bool(_CUT_MARK.match(self.text, end)) or ("\n" in after[0] and following not in ",}])+")
+
     def word(self, match: re.Match[str]) -> Any:
         word = match[0]
         after = self.text[match.end() : match.end() + 1]
@@ -239,8 +251,7 @@ class _Reader:
         if after == "(":
             self.at = match.end()
             return self.call()
-        # At the end of the text the word may have gone on.
-        raise self.fail() if after else _Cut
+        raise _Cut if self.cut_behind(match.end()) else self.fail()
 
     def call(self) -> Any:
         """A constructor: its named arguments as an object, else its only argument, else nothing that could be read."""

@@ -63,13 +63,13 @@ _VALUE = r"""
     (?P<open>["'`])(?:\\.|(?!(?P=open))[^\n\\])*(?:(?P=open)|(?=\n|\Z|\\\Z))
     | (?P<escaped>\\+["'`])(?:(?!(?P=escaped))[^\n])+(?:(?P=escaped)|(?=\n|\Z))
     | &quot;(?:(?!&quot;)[^\n])*(?:&quot;|(?=\n|\Z))
-    | \[[^\]\n]*\]? | \{[^}\n]*\}?
+    | \[[^\]\n]*\]? | \{[^}\n]*\}? | \([^)\n]*\)?
     | (?:[^\s"'`,;&<>()\[\]{}\\]|[,;&](?!\s|[\w.-]+=|\Z))+
 """
 _NAMED = _Pattern(
     r"""(?ix)
     (?P<name>(?<!mon)(?<!tur)(?<!don)(?<!hoc)(?<!joc)(?<!whis)(?:key|token|secret|password|passwd|passphrase))
-    (?P<sep>\\*["'`]?(?:&quot;)?\s{0,40}(?::=|[:=]>?|%3[ad])\s{0,40})
+    (?P<sep>\\*["'`]?(?:&quot;)?\]?\s{0,40}(?::=|[:=]>?|%3[ad])\s{0,40})
     (?P<value>"""
     + _VALUE
     + ")",
@@ -126,6 +126,9 @@ def secrets(text: str, parameters: Iterable[str]) -> str:
 
     ``parameters`` are the names of query parameters whose values are secrets, compared without case.
     """
+    joined = text.replace("\ufffd", "")
+    if joined != text and secrets(joined, parameters) != joined:
+        text = joined  # control characters must not keep a secret, or its name, from being seen
     lower = text.lower()
     text = _SHAPES.sub(_hide_shape, text, lower)
     text = service_secrets(text, parameters)

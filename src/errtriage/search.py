@@ -22,8 +22,13 @@ _JSON = r'(?P<open>\{(?=\s*+")|\[(?=\s*+[\[{"\']))|(?P<escaped>\{(?=\s*+\\+"))|^
 # Where a literal may start: an object with a bare or otherwise quoted name, a constructor with named arguments, and a
 # tool result as pydantic prints it.
 _LITERAL = r"|(?P<literal>\{(?=\s*+(?:['“‘]|[A-Za-z_$][\w$]*+\s*+:))|\b[A-Z]\w*+\((?=\w++=))|(?<![\w.])(?P<names>(?:meta|_meta|content)=(?=None|\[|\{))"
-_START = re.compile(_JSON, re.MULTILINE)
-_ANY_START = re.compile(_JSON + _LITERAL, re.MULTILINE)
+# A bracket at the end of its line, whose value goes on behind the prefix of the next.
+_HANGING = r"|(?P<hanging>[{\[](?=[ \t]*+\r?\n[^\s]))"
+_START = re.compile(_JSON + _HANGING, re.MULTILINE)
+_ANY_START = re.compile(_JSON + _LITERAL + _HANGING, re.MULTILINE)
+_DIGIT = re.compile(r"\d")
+#: How long a prefix may be, in characters, and how many lines a value behind prefixes may have.
+_LONGEST_PREFIX, _MOST_LINES = 200, 5000
 #: Names without which no literal and no cut text is worth reading: some field of a failure.
 FIELDS = re.compile(
     r"retryable|is_?[eE]rror|operationId|operation_id|structured_?[cC]ontent|jsonrpc|rate_limited|correlationId|resultType|\bok\b|\bdetail\b|\binstance\b"
@@ -87,6 +92,13 @@ def scan(text: str) -> Iterator[Found]:
     while match := starts.search(text, position):
         kind = match.lastgroup
         start = match.start(kind) if kind else match.start()
+        if kind in ("hanging", "literal") and (found := _behind_prefixes(text, start)):
+            yield found
+            position = found.end
+            continue
+        if kind == "hanging":
+            position = start + 1
+            continue
         if kind == "open":
             if start > tried:
                 tried = _line_end(text, start)
@@ -118,6 +130,32 @@ def scan(text: str) -> Iterator[Found]:
             yield Found(start, position, _unescaped(text[start:position]))
         else:
             position = start + 1
+
+
+def _behind_prefixes(text: str, start: int) -> Found | None:
+    """A value over several lines, each behind a prefix like the first line's (a time, a service), of the same length."""
+    begin = text.rfind("\n", max(0, start - _LONGEST_PREFIX), start) + 1
+    prefix = _DIGIT.sub("0", text[begin:start])
+    first = _line_end(text, start)
+    if not prefix.strip() or text[start + 1 : first].strip() or _DIGIT.sub("0", text[first + 1 : first + 1 + len(prefix)]) != prefix:
+        return None
+    parts = [text[start:first]]
+    end = first
+    while len(parts) < _MOST_LINES and _DIGIT.sub("0", text[end + 1 : end + 1 + len(prefix)]) == prefix:
+        next_end = _line_end(text, end + 1)
+        parts.append(text[end + 1 + len(prefix) : next_end])
+        end = next_end
+        if parts[-1][:1] in ("}", "]"):  # the bracket that closes stands where the prefix ends
+            break
+    joined = "\n".join(parts)
+    spans, position = outline(joined, 0)
+    if spans == [(0, position)]:
+        return next(_value(joined, 0, position), Found(0, 0, None))._replace(start=start, end=end)
+    try:
+        literal = literals.read(joined, 0)
+    except literals.Broken:
+        return None
+    return Found(start, end, literal.value, literal.repaired, literal.cut or literal.unseen) if not literal.cut else None
 
 
 def _literal(text: str, start: int, values: list[Found], position: int, *, names: bool = False) -> tuple[list[Found], int]:

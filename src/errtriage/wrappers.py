@@ -149,6 +149,8 @@ class Peeler:
     def _members(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """Search an object that is neither a payload nor a known wrapper: a log record, or a part of one."""
         self._stranger(value, context)
+        if is_schema(value):
+            return
         if not context.inside:
             received = next((value[name] for name in _TIMES if value.get(name) is not None), context.received)
             context = context._replace(wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
@@ -195,7 +197,10 @@ class Peeler:
         from errtriage import har
 
         context = _in(context, "har")._replace(inside=True)
-        for http, body, received in har.exchanges(value["log"]["entries"]):
+        for http, asked, body, received in har.exchanges(value["log"]["entries"]):
+            for request in payloads.records(asked):
+                if isinstance(request.value, dict) and is_request(request.value):
+                    self._note_call(request.value)
             yield from self.body(body, context._replace(http=http, received=received), depth + 1)
 
     def _rpc_response(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
@@ -313,6 +318,11 @@ def is_request(value: Mapping[str, Any]) -> bool:
     return "params" in value and method.upper() not in _VERBS and value.get("result") is None and value.get("error") is None
 
 
+def is_schema(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a JSON Schema, whose examples and defaults nobody has answered."""
+    return isinstance(value.get("$schema"), str) or (value.get("type") == "object" and isinstance(value.get("properties"), dict))
+
+
 def is_rpc_response(value: Mapping[str, Any]) -> bool:
     """Whether an object is a JSON-RPC 2.0 response."""
     return value.get("jsonrpc") == "2.0" and ("result" in value or "error" in value)
@@ -374,7 +384,7 @@ def _holds_no_answer(value: Mapping[str, Any], name: str) -> bool:
         return True
     if name == "params":
         return isinstance(value.get("method"), str)
-    if name == "arguments":
+    if name in ("arguments", "partial_json"):
         return True
     if name == "args":
         return isinstance(value.get("name", value.get("toolName")), str)
