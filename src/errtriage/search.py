@@ -84,52 +84,63 @@ def scan(text: str) -> Iterator[Found]:
     Words around them do not matter. Where a text that looks like JSON goes wrong, the complete values inside it are
     yielded; where it was cut short and names a field of a failure, what was read of it.
     """
-    literal = bool(FIELDS.search(text))
-    starts = _ANY_START if literal else _START
+    if not any(bracket in text for bracket in "{[("):
+        return
+    scanner = _Scanner(text)
+    starts = _ANY_START if scanner.literals else _START
     position = 0
-    # What was tried in vain is tried once: the rest of a line that is no single value, a quote that has no end.
-    tried = unclosed = -1
     while match := starts.search(text, position):
-        kind = match.lastgroup
-        start = match.start(kind) if kind else match.start()
-        if kind in ("hanging", "literal") and (found := _behind_prefixes(text, start)):
-            yield found
-            position = found.end
-            continue
-        if kind == "hanging":
-            position = start + 1
-            continue
+        kind = match.lastgroup or ""
+        values, position = scanner.at(kind, match.start(kind))
+        yield from values
+
+
+class _Scanner:
+    """Tries what may start a value, and remembers what was tried in vain, so that it is tried once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.literals = bool(FIELDS.search(text))
+        self._tried = -1  # the end of the last line whose rest was no single value
+        self._unclosed = -1  # the last quote that turned out to have no end
+
+    def at(self, kind: str, start: int) -> tuple[list[Found], int]:
+        """The values that start at ``start``, and where to look further."""
+        if kind in ("line", "escaped"):
+            return self._quoted(kind, start)
         if kind == "open":
-            if start > tried:
-                tried = _line_end(text, start)
-                found = _rest_of_line(text, start, tried)
-                if found:
-                    yield found
-                    position = found.end
-                    continue
-            spans, position = outline(text, start)
-            values = [found for begin, end in spans for found in _value(text, begin, end)]
-            if literal and not (len(values) == 1 and (values[0].start, values[0].end) == (start, position)):
-                # No complete JSON: what a literal's reader gets furthest with counts.
-                values, position = _literal(text, start, values, position)
-            yield from values
-            continue
-        if kind in ("literal", "names"):
-            values, position = _literal(text, start, [], start + 1, names=kind == "names")
-            yield from values
-            continue
-        quote = start if kind == "line" else _quote_before(text, start)
-        string = _STRING.match(text, quote) if quote >= 0 and quote != unclosed else None
+            return self._json(start)
+        if kind != "names" and (found := _behind_prefixes(self.text, start)):
+            return [found], found.end
+        if kind == "hanging":
+            return [], start + 1
+        return _literal(self.text, start, [], start + 1, names=kind == "names")
+
+    def _json(self, start: int) -> tuple[list[Found], int]:
+        if start > self._tried:
+            self._tried = _line_end(self.text, start)
+            if found := _rest_of_line(self.text, start, self._tried):
+                return [found], found.end
+        spans, position = outline(self.text, start)
+        values = [found for begin, end in spans for found in _value(self.text, begin, end)]
+        complete = len(values) == 1 and (values[0].start, values[0].end) == (start, position)
+        if complete or not self.literals:
+            return values, position
+        # No complete JSON: what a literal's reader gets furthest with counts.
+        return _literal(self.text, start, values, position)
+
+    def _quoted(self, kind: str, start: int) -> tuple[list[Found], int]:
+        """A JSON string that holds more JSON, or an object whose quotes are escaped and whose own quotes are gone."""
+        quote = start if kind == "line" else _quote_before(self.text, start)
+        string = _STRING.match(self.text, quote) if quote >= 0 and quote != self._unclosed else None
         if quote >= 0 and not string:
-            unclosed = quote
-        if string and string.end() > start and (kind == "escaped" or _fills_line(text, string)):
-            yield from _value(text, quote, string.end())
-            position = string.end()
-        elif kind == "escaped":
-            position = _line_end(text, start)
-            yield Found(start, position, _unescaped(text[start:position]))
-        else:
-            position = start + 1
+            self._unclosed = quote
+        if string and string.end() > start and (kind == "escaped" or _fills_line(self.text, string)):
+            return list(_value(self.text, quote, string.end())), string.end()
+        if kind == "line":
+            return [], start + 1
+        end = _line_end(self.text, start)
+        return [Found(start, end, _unescaped(self.text[start:end]))], end
 
 
 def _behind_prefixes(text: str, start: int) -> Found | None:
