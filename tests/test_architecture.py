@@ -29,7 +29,7 @@ ALLOWED = {
     "rawhttp": {"model"},
     "inputs": {"model"},
     "har": {"model"},
-    "contracts": {"model"},
+    "contracts": {"cuts", "model"},
     "payloads": {"model", "carriers", "errortext", "jsontext", "rawhttp", "redact", "search"},
     "absence": {"jsontext", "search"},
     "wrappers": {"model", "carriers", "cuts", "errortext", "har", "payloads"},

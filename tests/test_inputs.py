@@ -311,6 +311,11 @@ def test_a_payload_that_ends_before_the_cut_is_whole() -> None:
     assert (verdict.source.truncated, verdict.valid, verdict.action) == (False, True, "read-first")
 
 
+def test_a_response_whose_body_was_cut_is_a_response() -> None:
+    (verdict,) = triage('HTTP/1.1 503 Busy\r\nA: b\r\n\r\n{"isError": tr')
+    assert (verdict.contract, verdict.shape, verdict.code) == ("http", "response", "503")
+
+
 def test_a_flag_that_was_cut_says_nothing() -> None:
     verdicts = triage('{"jsonrpc": "2.0", "id": 5, "result": {"content": [{"type": "text", "text": "42"}], "isError": "tr')
     assert [(verdict.outcome, verdict.action) for verdict in verdicts] == [("unrecognised", "report")]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jsonschema_rs
 import orjson
 
+from errtriage.cuts import plain
 from errtriage.model import Failure
 
 Condition = Mapping[str, Any]
@@ -52,6 +53,13 @@ def names_in(condition: Condition) -> set[str]:
     return names | names_in(condition["not"]) if "not" in condition else names
 
 
+def _valid(validator: jsonschema_rs.Draft202012Validator, value: Any) -> bool:
+    try:
+        return validator.is_valid(value)
+    except ValueError:  # a value with the marks of a cut: the validator knows only the plain types
+        return validator.is_valid(plain(value))
+
+
 class Conditions:
     """Compiled conditions, each compiled when it is first asked for and kept by the identity of its data."""
 
@@ -66,7 +74,7 @@ class Conditions:
         if kept is None:
             # The data is kept beside it, so that its identity cannot be reused.
             kept = self._validators[id(condition)] = (condition, compiled(condition))
-        return kept[1].is_valid(facts)
+        return _valid(kept[1], facts)
 
 
 class Code(NamedTuple):
@@ -190,7 +198,7 @@ class Contract:
         validator = self._schemas.get(schema_file)
         if validator is None:
             validator = self._schemas[schema_file] = compiled(load(schema_file))
-        return validator.is_valid(value)
+        return _valid(validator, value)
 
 
 class Contracts:

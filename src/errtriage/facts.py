@@ -11,7 +11,7 @@ from typing import Any
 
 from errtriage import delays, payloads
 from errtriage.contracts import Contract, Shape
-from errtriage.cuts import CutStr, may_go_on, plain
+from errtriage.cuts import CutStr, may_go_on
 from errtriage.model import Context, Payload
 from errtriage.pointers import MISSING, follow, pointer, pointer_parts
 
@@ -39,8 +39,7 @@ def probe(value: Any, context: Context, inner: Any, *, forced: bool) -> Facts:
         blocks = value.get("content")
         if len(result.texts) == 1 and not (isinstance(blocks, list) and len(blocks) > 1):
             known["only_text"] = result.texts[0]
-    # The matching knows only the plain types.
-    return {name: plain(member) for name, member in known.items()} if context.truncated else known
+    return known
 
 
 def _put(facts: Facts, **values: Any) -> None:
@@ -77,7 +76,7 @@ def payload_facts(payload: Payload, shape: Shape) -> Facts:
         for place in field["at"]:
             value = _typed(_locate(documents, place), field["type"])
             if value is not None:
-                facts[name] = str(value) if name == "code" else plain(value) if payload.context.truncated else value
+                facts[name] = str(value) if name == "code" else value
                 break
     return facts
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from errtriage.contracts import Condition, Contract, Contracts, names_in
-from errtriage.cuts import may_go_on, plain
+from errtriage.cuts import may_go_on
 from errtriage.facts import Facts
 from errtriage.model import Finding, Payload
 from errtriage.pointers import MISSING, follow, pointer
@@ -121,6 +121,6 @@ def _undocumented(documented: Mapping[str, list[str]], target: Any) -> Iterator[
 def _each(check: Mapping[str, Any], target: Any, at: str, hold: Holds) -> Iterator[str]:
     items = follow(target, check["at"])
     for i, item in enumerate(items if isinstance(items, list) else []):
-        if not may_go_on(item) and not hold(check["item"], plain(item)):
+        if not may_go_on(item) and not hold(check["item"], item):
             place = f"{check['at']}/{i}"
             yield place + at if follow(item, at) is not MISSING else place
