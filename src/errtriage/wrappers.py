@@ -320,7 +320,7 @@ def is_request(value: Mapping[str, Any]) -> bool:
 
 def is_schema(value: Mapping[str, Any]) -> bool:
     """Whether an object is a JSON Schema, whose examples and defaults nobody has answered."""
-    return isinstance(value.get("$schema"), str) or (value.get("type") == "object" and isinstance(value.get("properties"), dict))
+    return "json-schema.org/" in str(value.get("$schema")) or (value.get("type") == "object" and isinstance(value.get("properties"), dict))
 
 
 def is_rpc_response(value: Mapping[str, Any]) -> bool:
