@@ -23,7 +23,7 @@ ALLOWED = {
     "delays": set(),
     "errortext": set(),
     "cuts": set(),
-    "literals": {"cuts"},
+    "literals": {"cuts", "jsontext"},
     "carriers": set(),
     "search": {"cuts", "jsontext", "literals"},
     "rawhttp": {"model"},

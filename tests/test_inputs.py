@@ -311,6 +311,11 @@ def test_a_payload_that_ends_before_the_cut_is_whole() -> None:
     assert (verdict.source.truncated, verdict.valid, verdict.action) == (False, True, "read-first")
 
 
+def test_halves_of_pairs_in_escaped_text_are_replaced() -> None:
+    (verdict,) = triage(r"body={\"v\": \"0.1\", \"ok\": false, \"operation\": \"a\ud83d \ud83d\ude00\", \"error\": {}} ")
+    assert verdict.operation == "a\ufffd 😀"
+
+
 def test_a_response_whose_body_was_cut_is_a_response() -> None:
     (verdict,) = triage('HTTP/1.1 503 Busy\r\nA: b\r\n\r\n{"isError": tr')
     assert (verdict.contract, verdict.shape, verdict.code) == ("http", "response", "503")

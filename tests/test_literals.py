@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errtriage import literals
+from errtriage import jsontext, literals
 from errtriage.cuts import UNSEEN, CutDict, CutList, CutStr, plain
 
 PRINTED: list[tuple[str, str, Any]] = [
@@ -52,6 +52,7 @@ def test_a_model_as_pydantic_prints_it() -> None:
 CUT: list[tuple[str, str, Any]] = [
     ("in a string", '{"a": "b', CutDict(a=CutStr("b"))),
     ("in a number, which may have gone on", '{"a": 1, "b": 12', CutDict(a=1)),
+    ("after a sign", '{"a": [1, -', CutDict(a=CutList([1]))),
     ("in a word", '{"a": tr', CutDict()),
     ("after a word, which cannot go on", '{"a": true', CutDict(a=True)),
     ("in a name", '{"a": 1, "b', CutDict(a=1)),
@@ -121,7 +122,7 @@ def test_any_text_ends(text: str) -> None:
 def clean(value: Any) -> Any:
     """A value as it can be read: half of a surrogate pair is replaced."""
     if isinstance(value, str):
-        return literals._LONE.sub("\ufffd", value)
+        return jsontext.LONE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {clean(name): clean(member) for name, member in value.items()}
     return [clean(item) for item in value] if isinstance(value, list) else value

@@ -20,6 +20,7 @@ MAX_DEPTH = 256
 _MOST_BITS = 13_000
 LONG_DIGITS = re.compile(r"\d{19}")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -72,6 +73,14 @@ def _read_tolerantly(text: str) -> tuple[Any, bool]:
         value, lone = _without_lone_surrogates(value)
         mended = mended or lone
     return value, mended
+
+
+def paired(text: str) -> str:
+    """A text whose escapes were decoded one by one: pairs of surrogates joined, halves without the other replaced."""
+    if not LONE.search(text):
+        return text
+    text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return LONE.sub("\ufffd", text)
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -15,6 +15,7 @@ import re
 from typing import Any, NamedTuple
 
 from errtriage.cuts import UNSEEN, CutDict, CutList, CutStr
+from errtriage.jsontext import paired
 
 #: Containers nested deeper than this are not read (a bound against hostile input).
 MAX_DEPTH = 100
@@ -70,11 +71,10 @@ _PLAIN = {quote: re.compile(rf"[^{re.escape(closer)}\\{'' if quote == '`' else c
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "a": "\a"}
 _HEX = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})")
 _AFTER_NUMBER = " \t\r\n,}])"
+_CUT_SIGN = re.compile(r"[-+](?=\s*\Z|\r?\n)")
 _CUT_EXPONENT = re.compile(r"[eE][-+]?\Z")
 # A backslash at the end of its line has lost what it escaped.
 _CUT_ESCAPE = re.compile(r"\\(?:[xuU]\{?[0-9a-fA-F]{0,7})?(?=\r?\n|\Z)")
-_LONE = re.compile("[\ud800-\udfff]")
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 class _Cut(Exception):
@@ -145,6 +145,8 @@ class _Reader:
             character = self.text[self.at]
         if character and character in "{[(":
             return self.container(character)
+        if _CUT_SIGN.match(self.text, self.at):
+            raise _Cut
         if number := _NUMBER.match(self.text, self.at):
             return self.number(number)
         if word := _WORD.match(self.text, self.at):
@@ -346,11 +348,8 @@ class _Reader:
         return position + 1
 
     def whole(self, parts: list[str]) -> str:
-        text = "".join(parts)
-        if _LONE.search(text):
-            text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-            text, lone = _LONE.subn("\ufffd", text)
-            self.repaired |= lone > 0
+        text = paired("".join(parts))
+        self.repaired |= "\ufffd" in text and not any("\ufffd" in part for part in parts)
         return text
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from errtriage import literals
 from errtriage.cuts import is_cut
-from errtriage.jsontext import LONG_DIGITS, TooDeep, read
+from errtriage.jsontext import LONG_DIGITS, TooDeep, paired, read
 
 # Where a JSON text may start: an object with a first name or an array that can hold a payload; an object whose quotes
 # are escaped; a line that is one JSON string.
@@ -184,7 +184,7 @@ def _literal(text: str, start: int, values: list[Found], position: int, *, names
 
 def _unescaped(text: str) -> str:
     """A text whose quotes are escaped, without one level of escapes (an escaped string that lost its own quotes)."""
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text)
+    return paired(_ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text))
 
 
 def _value(text: str, begin: int, end: int) -> Iterator[Found]:
