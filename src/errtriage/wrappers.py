@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -33,15 +33,10 @@ _OF_A_REQUEST = frozenset({"method", "params", "id", "jsonrpc", "_meta"})
 _PROTOCOL_CODES = range(-32768, -31999)
 
 
-#: Says whether a value, met at a place (object, answer, tool-result, rpc-response, http-response), is a payload; the
-#: last argument is the result inside an answer.
-Recogniser = Callable[[str, Any, Context, Any], Payload | None]
-
-
-class Request(NamedTuple):
-    """A tool call that was seen on its way to the server."""
-
-    tool: str
+if TYPE_CHECKING:
+    #: Says whether a value, met at a place (object, answer, tool-result, rpc-response, http-response), is a payload; the
+    #: last argument is the result inside an answer.
+    Recogniser = Callable[[str, Any, Context, Any], Payload | None]
 
 
 class Peeler:
@@ -53,7 +48,7 @@ class Peeler:
 
     def __init__(self, recognise: Recogniser) -> None:
         self._recognise = recognise
-        self.calls: dict[tuple[str, Any], Request] = {}
+        self.calls: dict[tuple[str, Any], str] = {}
         self.strangers: list[tuple[Any, Context]] = []
         self.troubles: list[str] = []
 
@@ -290,14 +285,13 @@ class Peeler:
     def _note_call(self, value: Mapping[str, Any]) -> None:
         params = value.get("params")
         if value["method"] == "tools/call" and isinstance(params, dict) and isinstance(params.get("name"), str) and "id" in value:
-            self.calls[rpc_key(value["id"])] = Request(params["name"])
+            self.calls[rpc_key(value["id"])] = params["name"]
 
     def tool_of(self, context: Context) -> str | None:
         """The tool that the answer's JSON-RPC id was asked with earlier, if that was seen."""
         if context.rpc is None:
             return None
-        call = self.calls.get(rpc_key(context.rpc.get("id")))
-        return call.tool if call else None
+        return self.calls.get(rpc_key(context.rpc.get("id")))
 
 
 def rpc_key(identifier: Any) -> tuple[str, Any]:
