@@ -122,6 +122,19 @@ class ToolResult:
         return "\n".join(self.texts) if self.texts else None
 
 
+class Place(NamedTuple):
+    """Where a value was read in a text; ``line`` is 1-based and the place of its record.
+
+    ``root`` is the JSON value of the text around it, which starts ``start`` characters into the text (-1: not known,
+    or not as it stands there). ``string`` is the outermost string in ``root`` that had to be decoded to get to it.
+    """
+
+    line: int = 1
+    root: Any = None
+    start: int = -1
+    string: str | None = None
+
+
 class Context(NamedTuple):
     """What the wrappers around a payload know, from the outside in."""
 
@@ -143,12 +156,13 @@ class Context(NamedTuple):
     #: Whether something had to be mended to be read, and whether something was cut short.
     repaired: bool = False
     truncated: bool = False
+    place: Place = Place()
 
 
 class Payload(NamedTuple):
     """One payload as it was found: its value, the shape it was recognised as, and what was around it.
 
-    ``inner`` is the result inside an answer that was recognised as a whole; ``line`` is 1-based.
+    ``inner`` is the result inside an answer that was recognised as a whole.
     """
 
     value: Any
@@ -157,7 +171,6 @@ class Payload(NamedTuple):
     context: Context
     inner: Any = None
     tool: str | None = None
-    line: int = 1
     #: With a contract forced: matched no shape of it, judged against the nearest one.
     unmatched: bool = False
 

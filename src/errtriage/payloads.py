@@ -44,6 +44,11 @@ class Record(NamedTuple):
     error: dict[str, Any] | None = None
     #: Why the record was not read: a bound that it is past.
     trouble: str | None = None
+    #: How many characters into the text the JSON (of a document: all of it) or the body starts; -1 where it does not
+    #: stand there as it is.
+    start: int = -1
+    #: Of an element of an array: the whole array, which starts there.
+    root: Any = None
 
 
 class _Lines:
@@ -64,25 +69,26 @@ def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[
     ``lossy`` says that bytes were replaced when the text was decoded, which counts as a repair where it shows.
     """
     text, mended = _without_codes(text)
+    base = -1 if mended else 0
     if _is_document(text):
         try:
             value, repaired = jsontext.read(text)
         except ValueError:
             pass
         else:
-            yield from _document(text, value, repaired or _inside(mended, text) or (lossy and _REPLACED in text), first_line)
+            yield from _document(text, value, repaired or _inside(mended, text) or (lossy and _REPLACED in text), first_line, base)
             return
     from errtriage import carriers
 
     if not carriers.MARK.search(text):
-        yield from _responses(text, first_line, mended, lossy=lossy)
+        yield from _responses(text, first_line, mended, base, lossy=lossy)
         return
     for texts in carriers.split(text, first_line):
         found = []
         for each in texts:
             # What was carried may bring terminal codes of its own.
             plain, codes = _without_codes(each.text)
-            found += [_carried(record, each) for record in _responses(plain, 1, codes, lossy=lossy)]
+            found += [_carried(record, each) for record in _responses(plain, 1, codes, -1, lossy=lossy)]
         yield from sorted(found, key=lambda record: record.line)
 
 
@@ -117,9 +123,14 @@ def _without_codes(text: str) -> tuple[str, list[int]]:
     return "".join([*parts, text[position:]]), mended
 
 
-def _responses(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
+def _from(base: int, offset: int) -> int:
+    """An offset in a part of the text as one in the text; ``base`` is where the part starts, or -1 for nowhere."""
+    return base + offset if base >= 0 else -1
+
+
+def _responses(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
     if "HTTP/" not in text:
-        yield from _events(text, first_line, mended, lossy=lossy)
+        yield from _events(text, first_line, mended, base, lossy=lossy)
         return
     from errtriage import rawhttp
 
@@ -127,30 +138,30 @@ def _responses(text: str, first_line: int, mended: list[int], *, lossy: bool) ->
     for part in rawhttp.split(text):
         line = lines.at(part.start)
         if part.http is None:
-            yield from _events(part.text, line, _NOTHING_MENDED, lossy=lossy)
+            yield from _events(part.text, line, _NOTHING_MENDED, _from(base, part.start), lossy=lossy)
         else:
-            yield Record(line, http=part.http, text=part.text, repaired=lossy and _REPLACED in part.text)
+            yield Record(line, http=part.http, text=part.text, repaired=lossy and _REPLACED in part.text, start=_from(base, part.body))
 
 
-def _events(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
+def _events(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
     if "data:" in text:
         from errtriage import carriers
 
         if carriers.EVENT_MARK.search(text):
             for each in carriers.events(text, first_line):
-                for record in _values(each.text, 1, _NOTHING_MENDED, lossy=lossy):
+                for record in _values(each.text, 1, _NOTHING_MENDED, -1, lossy=lossy):
                     yield record._replace(line=each.place(record.line), wrappers=each.wrappers)
             return
-    yield from _values(text, first_line, mended, lossy=lossy)
+    yield from _values(text, first_line, mended, base, lossy=lossy)
 
 
-def _values(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
+def _values(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
     if not text or text.isspace():
         return
     if errortext.MARK in text:
-        yield from sorted([*_json(text, first_line, mended, lossy=lossy), *_errors(text, first_line)], key=lambda record: record.line)
+        yield from sorted([*_json(text, first_line, mended, base, lossy=lossy), *_errors(text, first_line)], key=lambda record: record.line)
     else:
-        yield from _json(text, first_line, mended, lossy=lossy)
+        yield from _json(text, first_line, mended, base, lossy=lossy)
 
 
 def _errors(text: str, first_line: int) -> Iterator[Record]:
@@ -165,7 +176,7 @@ def _errors(text: str, first_line: int) -> Iterator[Record]:
             yield Record(lines.at(offset), error=error)
 
 
-def _json(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iterator[Record]:
+def _json(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
     from errtriage import search
 
     lines = _Lines(text, first_line)
@@ -179,17 +190,19 @@ def _json(text: str, first_line: int, mended: list[int], *, lossy: bool) -> Iter
         if found.trouble:
             yield Record(line, trouble=found.trouble)
         elif isinstance(found.value, list) and whole and not found.truncated:
-            yield from _document(text[found.start : found.end], found.value, repaired, line)
+            yield from _document(text[found.start : found.end], found.value, repaired, line, _from(base, found.start))
         else:
-            yield Record(line, found.value, prefix.strip(), repaired=repaired, truncated=found.truncated, whole=whole)
+            start = _from(base, found.start)
+            yield Record(line, found.value, prefix.strip(), repaired=repaired, truncated=found.truncated, whole=whole, start=start)
 
 
-def _document(text: str, value: Any, repaired: bool, first_line: int) -> Iterator[Record]:
+def _document(text: str, value: Any, repaired: bool, first_line: int, base: int) -> Iterator[Record]:
     """A whole document: one record, or each element of a top-level array with the line that it starts on."""
     start = len(text) - len(text.lstrip())
     lines = _Lines(text, first_line)
+    place = _from(base, start)
     if not isinstance(value, list):
-        yield Record(lines.at(start), value, repaired=repaired, whole=True)
+        yield Record(lines.at(start), value, repaired=repaired, whole=True, start=place)
         return
     begins: list[int] = []
     if "\n" in text.strip():
@@ -204,4 +217,4 @@ def _document(text: str, value: Any, repaired: bool, first_line: int) -> Iterato
             if parts < len(begins):
                 line = lines.at(begins[parts])
             parts += 1
-        yield Record(line, element, repaired=repaired, whole=True)
+        yield Record(line, element, repaired=repaired, whole=True, start=place, root=value)

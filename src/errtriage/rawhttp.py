@@ -23,11 +23,13 @@ _BLANK_LINE = re.compile(r"\r?\n\r?\n|\A\r?\n")
 
 
 class Part(NamedTuple):
-    """A response with its body as ``text``, or (without ``http``) text between responses; ``start`` is its offset."""
+    """A response with its body as ``text``, or (without ``http``) text between responses; both offsets in characters."""
 
     start: int
     text: str
     http: Http | None = None
+    #: Where the body starts.
+    body: int = -1
 
 
 def split(text: str) -> Iterator[Part]:
@@ -37,15 +39,15 @@ def split(text: str) -> Iterator[Part]:
     before = text[: starts[0]]
     yield Part(0, before)
     for match, end in zip(responses, starts[1:], strict=True):
-        http, body, rest = _response(match, text[match.end() : end])
+        http, head, body, rest = _response(match, text[match.end() : end])
         requests = _REQUEST_LINE.findall(before)
-        yield Part(match.start(), body, http._replace(method=requests[-1] if requests else None))
+        yield Part(match.start(), body, http._replace(method=requests[-1] if requests else None), match.end() + head)
         yield Part(end - len(rest), rest)
         before = text[match.end() : end]
 
 
-def _response(match: re.Match[str], after: str) -> tuple[Http, str, str]:
-    """Split what follows a status line into headers, body, and what stands behind the body."""
+def _response(match: re.Match[str], after: str) -> tuple[Http, int, str, str]:
+    """Split what follows a status line into headers, their length, body, and what stands behind the body."""
     blank = _BLANK_LINE.search(after)
     head, body = (after[: blank.start()], after[blank.end() :]) if blank else (after, "")
     pairs = [(name.strip(), value.strip()) for name, colon, value in (line.partition(":") for line in head.splitlines()) if colon]
@@ -53,8 +55,9 @@ def _response(match: re.Match[str], after: str) -> tuple[Http, str, str]:
     headers = {name.lower(): value for name, value in reversed(pairs)}
     names = {name.lower(): name for name, _ in pairs}
     http = Http(int(match["status"]), (match["reason"] or "").strip() or None, headers, headers_seen=True, names=names)
+    start = blank.end() if blank else len(after)
     body, rest = _cut(body, headers.get("content-length", ""))
-    return http, body, rest
+    return http, start, body, rest
 
 
 def _cut(body: str, length: str) -> tuple[str, str]:

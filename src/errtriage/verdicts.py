@@ -6,7 +6,7 @@ This page is the program. It does no input and no output, and it knows no contra
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from errtriage import delays, jsontext, payloads, rules
 from errtriage import facts as locate
@@ -16,7 +16,7 @@ from errtriage.facts import Facts
 from errtriage.model import Action, Context, Finding, Http, Outcome, Payload, Retry, Source, Step, Verdict, Violation
 from errtriage.pointers import pointer, pointer_parts
 from errtriage.redact import clean, secrets
-from errtriage.wording import Words, one_line, shortened
+from errtriage.wording import Words
 from errtriage.wrappers import Peeler
 
 
@@ -44,6 +44,8 @@ class Triage:
         self._redact = redact
         #: The bounds that were met since the last input, each as a sentence without a subject.
         self.troubles: list[str] = []
+        #: JSON-RPC responses of the last input in which no payload was found, as what they are: no payload.
+        self.empty: list[Payload] = []
         self._ids: Mapping[str, list[str]] = next(
             (pack.data["well_known_ids"] for pack in contracts if "well_known_ids" in pack.data), {"names": [], "headers": []}
         )
@@ -77,14 +79,15 @@ class Triage:
                 if record.whole or record.http:
                     here = judged
                 elif judged:
-                    alone.append([each._replace(line=record.line) for each in judged])
+                    alone.append(judged)
             for payload in here:
                 found = True
-                yield payload._replace(line=record.line, tool=peeler.tool_of(payload.context))
+                yield payload._replace(tool=peeler.tool_of(payload.context))
         if not found and len(alone) == 1:
             found = True
             yield from alone[0]
         self.troubles = peeler.troubles
+        self.empty = peeler.empty
         if not found and self._http and (response := self._recognise("http-response", text if body is None else body, context)):
             yield response
 
@@ -106,26 +109,21 @@ class Triage:
 
     def decide(self, payload: Payload, file: str = "-") -> Verdict:
         """Make the verdict about one payload."""
-        contract = self._contracts.get(payload.contract)
-        shape = contract.shape(payload.shape)
-        facts = locate.payload_facts(payload, shape)
-        entry = locate.add_catalogue(facts, contract)
-        locate.add_tool(facts, contract, self._tool, self._contracts.classes, payload.tool, payload.context.prefix)
-        unread = locate.undetermined(payload, shape)
-        leaf, trace = _walk(contract, facts, unread)
-        if payload.unmatched:
-            leaf, trace = _UNMATCHED, [("Does it match a shape of the contract?", "no; the nearest is {shape}")]
+        contract, shape, facts, entry, unread, leaf, trace = self._judge(payload)
         correlation, found_ids = locate.ids(payload, shape, self._ids["names"], self._ids["headers"])
-        shown_id = self._show(correlation) if correlation else None
+        shown_id = self.show(correlation) if correlation else None
         retry = _retry(leaf.get("retry"), facts)
-        words = self._words(contract, facts, retry, shown_id)
+        words = self._words(contract, facts)
+        words.add(id_clause=f" and quote {shown_id}" if shown_id else "", id_clause_quote=f", quoting {shown_id}" if shown_id else "")
+        if retry and retry.delay_ms is not None:
+            words.add(delay=delays.in_words(retry.delay_ms))
         texts = _Texts(contract, None if payload.unmatched else entry, leaf, facts, words, unread)
         truncated = payload.context.truncated and is_cut(payload.value)
         valid = not truncated and shape.accepts(payload.value)
         return Verdict(
             contract=contract.name,
             shape=payload.shape,
-            outcome=Outcome(leaf["outcome"] if entry is None or leaf["outcome"] != "failure" else entry.get("outcome", leaf["outcome"])),
+            outcome=_outcome(leaf, entry),
             code=self._fact(facts, "code"),
             operation=self._fact(facts, "operation"),
             resource=self._fact(facts, "resource"),
@@ -146,6 +144,34 @@ class Triage:
             source=self._source(payload, file, found_ids, truncated=truncated),
         )
 
+    def _judge(self, payload: Payload) -> _Judged:
+        contract = self._contracts.get(payload.contract)
+        shape = contract.shape(payload.shape)
+        facts = locate.payload_facts(payload, shape)
+        entry = locate.add_catalogue(facts, contract)
+        locate.add_tool(facts, contract, self._tool, self._contracts.classes, payload.tool, payload.context.prefix)
+        unread = locate.undetermined(payload, shape)
+        leaf, trace = _walk(contract, facts, unread)
+        if payload.unmatched:
+            leaf, trace = _UNMATCHED, [("Does it match a shape of the contract?", "no; the nearest is {shape}")]
+        return _Judged(contract, shape, facts, entry, unread, leaf, trace)
+
+    def check(self, payload: Payload) -> Check:
+        """What a payload breaks, without the sentences of its verdict."""
+        contract, shape, facts, entry, unread, leaf, _ = self._judge(payload)
+        truncated = payload.context.truncated and is_cut(payload.value)
+        return Check(
+            outcome=_outcome(leaf, entry),
+            truncated=truncated,
+            violations=() if truncated or shape.accepts(payload.value) else self._violations(shape, payload.value),
+            findings=self._findings(payload, facts, self._words(contract, facts), unread),
+        )
+
+    def check_empty(self, response: Payload) -> tuple[Finding, ...]:
+        """The rules that a JSON-RPC response without a payload breaks, as a wrapper."""
+        facts = locate.wrapper_facts(response.context)
+        return self._findings(response, facts, Words(facts, self.show, lambda _: False), set())
+
     def _findings(self, payload: Payload, facts: Facts, words: Words, unread: set[str]) -> tuple[Finding, ...]:
         if payload.unmatched:
             return ()  # the nearest shape's rules are not about what is no such shape
@@ -154,42 +180,59 @@ class Triage:
 
     def _show_pointer(self, place: str) -> str:
         # Part by part: in a pointer / is ~1, which would hide a URL from the redaction.
-        return pointer(self._show(part) for part in pointer_parts(place))
+        return pointer(self.show(part) for part in pointer_parts(place))
 
-    def _show(self, text: str) -> str:
+    def show(self, text: str) -> str:
+        """A text as output may hold it: without terminal control and, unless asked otherwise, without secrets."""
         text = clean(text)
         return secrets(text, self._contracts.secret_parameters) if self._redact else text
 
     def _fact(self, facts: Facts, name: str) -> str | None:
         value = facts.get(name)
-        return self._show(value) if isinstance(value, str) else None
+        return self.show(value) if isinstance(value, str) else None
 
-    def _words(self, contract: Contract, facts: Facts, retry: Retry | None, correlation: str | None) -> Words:
-        texts = {name: shortened(self._show(one_line(value))) for name, value in facts.items()}
-        texts["id_clause"] = f" and quote {correlation}" if correlation else ""
-        texts["id_clause_quote"] = f", quoting {correlation}" if correlation else ""
-        if retry and retry.delay_ms is not None:
-            texts["delay"] = delays.in_words(retry.delay_ms)
-        return Words(texts, lambda condition: contract.conditions.hold(condition, facts))
+    def _words(self, contract: Contract, facts: Facts) -> Words:
+        return Words(facts, self.show, lambda condition: contract.conditions.hold(condition, facts))
 
     def _violations(self, shape: Shape, value: Any) -> tuple[Violation, ...]:
         from errtriage import violations
 
-        return violations.explain(shape.schema_file, value, self._show)
+        return violations.explain(shape.schema_file, value, self.show)
 
     def _source(self, payload: Payload, file: str, ids: Mapping[str, str], *, truncated: bool) -> Source:
         context = payload.context
         rpc_id = context.rpc.get("id") if context.rpc else None
         return Source(
             file=clean(file),
-            line=payload.line,
+            line=context.place.line,
             wrappers=context.wrappers,
             http_status=context.http.status if context.http else None,
-            rpc_id=self._show(rpc_id) if isinstance(rpc_id, str) else rpc_id if type(rpc_id) in (int, float) else None,
-            ids={self._show(name): self._show(value) for name, value in ids.items()},
+            rpc_id=self.show(rpc_id) if isinstance(rpc_id, str) else rpc_id if type(rpc_id) in (int, float) else None,
+            ids={self.show(name): self.show(value) for name, value in ids.items()},
             truncated=truncated,
             repaired=context.repaired,
         )
+
+
+class Check(NamedTuple):
+    """What lint asks of a payload."""
+
+    outcome: Outcome
+    truncated: bool
+    violations: tuple[Violation, ...]
+    findings: tuple[Finding, ...]
+
+
+class _Judged(NamedTuple):
+    """A payload's facts and where the tree leads with them."""
+
+    contract: Contract
+    shape: Shape
+    facts: Facts
+    entry: Mapping[str, Any] | None
+    unread: set[str]
+    leaf: Mapping[str, Any]
+    trace: list[tuple[str, Any]]
 
 
 #: What is said of an object that was judged against a contract that it does not match (spec of ``--contract``).
@@ -219,6 +262,11 @@ _CUT: Mapping[str, Any] = {
     "never": ["Never act on the part that is there: what was cut away may forbid it."],
     "say": ["Only a part of the answer was kept, so it is not known what has to be done."],
 }
+
+
+def _outcome(leaf: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Outcome:
+    """The leaf's outcome; a failure's code may know it better."""
+    return Outcome(leaf["outcome"] if entry is None or leaf["outcome"] != "failure" else entry.get("outcome", leaf["outcome"]))
 
 
 def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:

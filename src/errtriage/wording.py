@@ -2,7 +2,7 @@
 
 A text is a sentence with ``{fact}`` in it, a list of alternatives, or a sentence under a condition. A sentence whose
 fact is not known is left out, so a pack can never make errtriage say more than the payload does. Facts are cleaned
-and redacted before they get here, and nothing in them is interpreted.
+and redacted when a sentence asks for them, and nothing in them is interpreted.
 """
 
 from __future__ import annotations
@@ -31,18 +31,32 @@ def shortened(text: str) -> str:
 
 
 class Words:
-    """The texts of one verdict: its facts, ready to be shown, and the test for a text's condition."""
+    """The texts of one verdict: its facts, shown by ``show`` when a text names them, and the test for a text's condition."""
 
-    def __init__(self, facts: Mapping[str, str], holds: Holds) -> None:
+    def __init__(self, facts: Mapping[str, Any], show: Callable[[str], str], holds: Holds) -> None:
         self._facts = facts
+        self._show = show
         self._holds = holds
+        self._shown: dict[str, str] = {}
+
+    def add(self, **texts: str) -> None:
+        """Add texts that are ready to be shown, beside the facts."""
+        self._shown.update(texts)
+
+    def _known(self, name: str) -> bool:
+        return name in self._shown or name in self._facts
+
+    def _fact(self, name: str) -> str:
+        if name not in self._shown:
+            self._shown[name] = shortened(self._show(one_line(self._facts[name])))
+        return self._shown[name]
 
     def say(self, text: Any) -> str | None:
         """One text as a sentence, or None where it does not apply or a fact of it is not known."""
         if isinstance(text, str):
-            if not all(name in self._facts for name in _FACT.findall(text)):
+            if not all(self._known(name) for name in _FACT.findall(text)):
                 return None
-            return _FACT.sub(lambda match: self._facts[match[1]], text)
+            return _FACT.sub(lambda match: self._fact(match[1]), text)
         if isinstance(text, Mapping):
             return self.say(text["text"]) if self._holds(text["when"]) else None
         return next((said for alternative in text if (said := self.say(alternative)) is not None), None)

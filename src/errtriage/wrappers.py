@@ -15,7 +15,7 @@ import orjson
 from errtriage import payloads
 from errtriage.cuts import agree, may_go_on, plain
 from errtriage.errortext import error_text
-from errtriage.model import Context, Http, Payload, ToolResult
+from errtriage.model import Context, Http, Payload, Place, ToolResult
 
 #: Wrappers nested deeper than this are not searched (a bound against hostile input).
 MAX_DEPTH = 100
@@ -51,6 +51,8 @@ class Peeler:
         self.calls: dict[tuple[str, Any], str] = {}
         self.strangers: list[tuple[Any, Context]] = []
         self.troubles: list[str] = []
+        #: JSON-RPC responses in which no payload was found: a rule may speak of them all the same.
+        self.empty: list[Payload] = []
 
     def record(self, record: payloads.Record, context: Context) -> Iterator[Payload]:
         """Yield the payloads of one record of a text."""
@@ -63,6 +65,7 @@ class Peeler:
 
     def _record(self, record: payloads.Record, context: Context, depth: int) -> Iterator[Payload]:
         context = context._replace(
+            place=_place(record, context.place, depth),
             wrappers=context.wrappers + record.wrappers,
             prefix=record.prefix or context.prefix,
             received=record.written or context.received,
@@ -113,7 +116,7 @@ class Peeler:
     def _text(self, text: str, context: Context, wrapper: str, depth: int) -> Iterator[Payload]:
         if "{" not in text and "[" not in text and "HTTP/" not in text:
             return
-        wrapped = context._replace(wrappers=(*context.wrappers, wrapper), body=False)
+        wrapped = _decoded(text, context)._replace(wrappers=(*context.wrappers, wrapper), body=False)
         for record in payloads.records(text):
             yield from self._record(record, wrapped, depth + 1)
 
@@ -126,6 +129,8 @@ class Peeler:
         elif is_rpc_response(value):
             yield from self._rpc_response(value, context, depth)
             return
+        elif value.get("jsonrpc") == "2.0" and "id" in value and not may_go_on(value):
+            self._note_empty(value, context._replace(rpc=value))
         if (value.get("_meta") and (payload := self._recognise("answer", value, context, value))) or (
             payload := self._recognise("object", value, context, None)
         ):
@@ -196,7 +201,7 @@ class Peeler:
             for request in payloads.records(asked):
                 if isinstance(request.value, dict) and is_request(request.value):
                     self._note_call(request.value)
-            yield from self.body(body, context._replace(http=http, received=received), depth + 1)
+            yield from self.body(body, _decoded(body, context)._replace(http=http, received=received), depth + 1)
 
     def _rpc_response(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         context = context._replace(rpc=value, inside=True, body=False)
@@ -213,8 +218,10 @@ class Peeler:
         for payload in self._value(result, wrapped, depth + 1):
             found = True
             yield payload
-        if not found and not isinstance(result, dict):
-            self._stranger(value, context)
+        if not found:
+            self._note_empty(value, context)
+            if not isinstance(result, dict):
+                self._stranger(value, context)
 
     def _rpc_error(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """A payload inside the error's data or message wins over the error around it."""
@@ -237,6 +244,7 @@ class Peeler:
 
     def _embedded(self, text: str, context: Context, depth: int) -> Iterator[Payload]:
         """JSON in a text whose wrapper is recorded already."""
+        context = _decoded(text, context)
         for record in payloads.records(text):
             yield from self._record(record, context, depth + 1)
 
@@ -278,6 +286,10 @@ class Peeler:
             yield from self._text(text, context, "text-content", depth)
         elif isinstance(resource, dict) and isinstance(resource.get("text"), str):
             yield from self._text(resource["text"], context, "resource", depth)
+
+    def _note_empty(self, value: dict[str, Any], context: Context) -> None:
+        if not may_go_on(value):
+            self.empty.append(Payload(value, "", "", context))
 
     def _stranger(self, value: Any, context: Context) -> None:
         self.strangers.append((value, context))
@@ -384,6 +396,22 @@ def _holds_no_answer(value: Mapping[str, Any], name: str) -> bool:
         return isinstance(value.get("name", value.get("toolName")), str)
     kind = str(value.get("type", "")).replace("-", "_")
     return name == "input" and ("toolName" in value or kind.endswith(("tool_use", "tool_call")))
+
+
+def _place(record: payloads.Record, around: Place, depth: int) -> Place:
+    """Where a record stands in the text: one in a decoded string has the place of that string."""
+    if around.string is not None:
+        return around
+    start = record.start
+    if depth:  # in the body of a response, which stands in the text as it is
+        start = around.start + start if around.start >= 0 and start >= 0 else -1
+    line = around.line if depth else record.line
+    return Place(line, record.value if record.root is None else record.root, start)
+
+
+def _decoded(text: str, context: Context) -> Context:
+    """The context of what is in a string; of nested ones the outermost stands in the text."""
+    return context if context.place.string is not None else context._replace(place=context.place._replace(string=text))
 
 
 def _in(context: Context, wrapper: str) -> Context:

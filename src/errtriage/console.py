@@ -1,0 +1,158 @@
+"""How every command meets people and shells: what it says, in which colours and width, and how it ends.
+
+Only commands import this module. It turns what a command returns or raises into an exit code, in one place.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec
+
+import typer
+
+from errtriage import __version__
+from errtriage.model import Failure
+
+P = ParamSpec("P")
+
+NOTHING_FOUND = 1
+BUG = 70
+INTERRUPTED = 130
+READER_GONE = 141
+
+
+class Color(StrEnum):
+    """When output is coloured."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+def say(message: str) -> None:
+    """One line for people, on standard error."""
+    from errtriage.redact import clean, secrets
+
+    print(f"errtriage: {secrets(clean(message), ())}", file=sys.stderr)
+
+
+def guarded(command: Callable[P, int]) -> Callable[P, None]:
+    """Turn what a command returns or raises into an exit code: expected failures, interruption, a closed pipe, our bugs."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        if sys.stdout is None:  # closed by the shell: what is printed goes nowhere, the exit code still counts
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - it stays open to the end
+        plain_substitutes()
+        try:
+            code = command(*args, **kwargs)
+            sys.stdout.flush()
+        except Failure as failure:
+            say(str(failure))
+            code = failure.exit_code
+        except BrokenPipeError:
+            leave_quietly()
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except OSError as error:  # inputs are read elsewhere, so it is the output
+            say(f"The output cannot be written: {error.strerror}. Free some room or write it elsewhere.")
+            drop_output()
+            code = 2
+        except (typer.Exit, typer.BadParameter):
+            raise
+        except Exception as error:  # noqa: BLE001 - the one guard, which reports it as our bug
+            code = _bug(error)
+        gc.freeze()  # spares the interpreter a last look for garbage
+        raise typer.Exit(code)
+
+    return run
+
+
+def leave_quietly() -> NoReturn:
+    """The reader of our output went away: end at once, without a word."""
+    drop_output()
+    raise typer.Exit(READER_GONE)
+
+
+def drop_output() -> None:
+    """Python would flush standard output once more on its way out and complain about it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _bug(error: Exception) -> int:
+    from traceback import extract_tb
+
+    place = extract_tb(error.__traceback__)[-1]
+    where = f"{place.filename.rpartition(os.sep)[2]}:{place.lineno}"
+    say(f"this is a bug in errtriage {__version__}: {type(error).__name__} at {where}. Please report it with this line and, if you can share it, the input.")
+    return BUG
+
+
+def plain_substitutes() -> None:
+    """An output that cannot show a character gets a plain one instead, never an exception."""
+    import codecs
+
+    plain = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "·": "-", "✗": "x", "›": ">", "─": "-", "\u200b": ""})
+
+    def substitute(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        part = error.object[error.start : error.end].translate(plain)
+        return part.encode("ascii", "replace").decode("ascii"), error.end
+
+    codecs.register_error("errtriage", substitute)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="errtriage")
+
+
+def colored(color: Color) -> bool:
+    """Whether standard output is coloured: as asked for, else NO_COLOR, else FORCE_COLOR, else only on a terminal."""
+    if color is not Color.AUTO:
+        return color is Color.ALWAYS
+    if os.environ.get("NO_COLOR"):
+        return False
+    return os.environ.get("FORCE_COLOR", "0") not in ("", "0", "false") or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def width() -> int | None:
+    """The width to wrap at: the terminal's, or COLUMNS; None in a pipe."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and len(columns) < 6 and int(columns) > 0:
+        return int(columns)
+    return os.get_terminal_size(sys.stdout.fileno()).columns or 80 if sys.stdout.isatty() else None
+
+
+def one_of(kind: str, known: type[StrEnum]) -> Any:
+    """A parser for an option's value that offers the nearest known one."""
+
+    def parse(value: str) -> StrEnum:
+        try:
+            return known(value)
+        except ValueError:
+            from errtriage.contracts import unknown_name
+
+            raise typer.BadParameter(" ".join(unknown_name(kind, value, list(known)))) from None
+
+    parse.__name__ = "|".join(known)
+    return parse
+
+
+def complete_contract(incomplete: str) -> list[str]:
+    """Contract names for TAB, from the folders alone."""
+    from errtriage.contracts import packs_folder
+
+    names = (path.parent.name for path in sorted(packs_folder().glob("*/contract.json")))
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def color_option() -> Any:
+    """The option ``--color`` of every command."""
+    return typer.Option(
+        parser=one_of("colour setting", Color), metavar="auto|always|never", help="When to colour.", autocompletion=lambda: list(Color)
+    )
