@@ -32,6 +32,12 @@ ALLOWED = {
     "contracts": {"cuts", "model"},
     "payloads": {"model", "carriers", "errortext", "jsontext", "rawhttp", "redact", "search"},
     "absence": {"jsontext", "search"},
+    "paths": set(),
+    "places": {"model"},
+    "reports": set(),
+    "executors": set(),
+    "settings": {"contracts", "model"},
+    "baseline": {"model", "reports"},
     "wrappers": {"model", "carriers", "cuts", "errortext", "har", "payloads"},
     "violations": {"model", "contracts", "cuts", "pointers"},
     "facts": {"model", "contracts", "cuts", "delays", "payloads", "pointers"},
@@ -39,19 +45,49 @@ ALLOWED = {
     "verdicts": {"model", "contracts", "cuts", "delays", "facts", "jsontext", "payloads", "pointers", "redact", "rules", "violations", "wording", "wrappers"},
     "render.words": {"model"},
     "render.jsonl": {"model"},
-    "render.text": {"model", "redact", "render.words"},
+    "render.terminal": set(),
+    "render.text": {"model", "redact", "render.terminal", "render.words"},
+    "render.lint_text": {"render.terminal", "reports"},
+    "render.lint_json": {"reports"},
+    "render.sarif": {"", "reports"},
+    "render.junit": {"reports"},
+    "render.github": {"reports"},
+    "render.rules_text": {"render.lint_text", "render.terminal"},
     "render.markdown": {"model", "redact", "render.words"},
     "": {"contracts", "inputs", "model", "verdicts"},
     "render": set(),
-    "cli": {"", "absence", "contracts", "inputs", "model", "redact", "render.jsonl", "render.markdown", "render.text", "verdicts"},
+    "lint": {"absence", "contracts", "inputs", "model", "payloads", "places", "pointers", "redact", "reports", "rules", "verdicts", "wording"},
+    "console": {"", "contracts", "model", "redact"},
+    "commands": set(),
+    "commands.explain": {"absence", "console", "contracts", "inputs", "model", "render.jsonl", "render.markdown", "render.text", "verdicts"},
+    "commands.lint": {
+        "baseline",
+        "console",
+        "contracts",
+        "executors",
+        "lint",
+        "model",
+        "paths",
+        "reports",
+        "rules",
+        "settings",
+        "render.github",
+        "render.junit",
+        "render.lint_json",
+        "render.lint_text",
+        "render.sarif",
+    },
+    "commands.rules": {"console", "lint", "render.rules_text", "rules"},
+    "cli": {""},  # and the commands, by name
     "__main__": {"cli"},
 }
 #: Packages that only these modules may import.
 HEAVY = {
-    "rich": {"render.text"},
+    "rich": {"render.terminal", "render.text", "render.lint_text", "render.rules_text"},
+    "pathspec": {"paths"},
     "jsonschema": {"violations"},
     "referencing": {"violations"},
-    "typer": {"cli"},
+    "typer": {"cli", "console", "commands.explain", "commands.lint", "commands.rules"},
     "backports": {"inputs"},
     "jsonschema_rs": {"contracts"},
 }
@@ -126,4 +162,4 @@ def test_a_plain_verdict_needs_neither_the_explaining_validator_nor_rich_nor_the
 
 def test_help_needs_none_of_the_work() -> None:
     code = "import sys; sys.argv = ['errtriage', 'explain', '--help']\nfrom errtriage.cli import app\ntry: app()\nexcept SystemExit: pass"
-    assert not {"rich", "jsonschema", "jsonschema_rs", "orjson"} & loaded_by(code)
+    assert not {"rich", "jsonschema", "jsonschema_rs", "orjson", "errtriage.commands.lint"} & loaded_by(code)

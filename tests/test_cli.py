@@ -81,7 +81,7 @@ def test_an_unreadable_file_does_not_stop_the_others(run: Run, tmp_path: Path) -
     assert len(done.stdout.splitlines()) == 1
     assert (
         done.stderr.decode()
-        == f"errtriage: {tmp_path}/gone.json cannot be read: No such file or directory.\nerrtriage: {tmp_path} is a folder, and explain reads files. Name the files in it.\n"
+        == f"errtriage: {tmp_path}/gone.json cannot be read: No such file or directory.\nerrtriage: {tmp_path} is a folder, and not a file. Name the files in it.\n"
     )
 
 

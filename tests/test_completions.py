@@ -27,6 +27,9 @@ def test_a_script_is_the_generated_one(shell: str, pytestconfig: pytest.Config) 
         ("errtriage explain --contract o", ["ovstorage"]),
         ("errtriage explain --format ", ["text", "json", "markdown"]),
         ("errtriage explain --color n", ["never"]),
+        ("errtriage lint --format s", ["sarif"]),
+        ("errtriage lint --fail-on w", ["warning"]),
+        ("errtriage rules HT", ["HT101", "HT102"]),
     ],
 )
 def test_tab_offers_what_fits(run: Run, words: str, offered: list[str]) -> None:

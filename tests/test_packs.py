@@ -38,6 +38,10 @@ def test_the_files_of_a_pack_satisfy_their_meta_schema(pack: Contract, name: str
     held(json.loads((pack.folder / f"{name}.json").read_text()), f"{name}.schema.json")
 
 
+def test_the_rules_of_errtriage_itself_satisfy_theirs() -> None:
+    held(json.loads((SCHEMAS / "errtriage" / "rules.json").read_text()), "rules.schema.json")
+
+
 @pytest.mark.parametrize("schema", sorted(SCHEMAS.glob("*/*.schema.json")), ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_schema_is_a_schema(schema: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(schema.read_text()))

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 
+from pathlib import Path
+
 import pytest
 from conftest import ROOT, Run
+
+from errtriage.cli import COMMANDS
+from errtriage.rules import catalogue
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
@@ -45,9 +50,38 @@ def test_the_python_example_prints_what_it_says(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.splitlines() == said
 
 
-def test_every_option_of_explain_is_in_the_readme(run: Run) -> None:
-    options = set(re.findall(r"--[a-z-]+", run("explain", "--help").stdout.decode())) - {"--help"}
-    assert {option for option in options if f"`{option}" not in README and option not in README} == set()
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_in_the_readme(run: Run, command: str) -> None:
+    options = set(re.findall(r"--[a-z-]+", run(command, "--help").stdout.decode())) - {"--help"}
+    assert {option for option in options if option not in README} == set()
+
+
+def test_the_table_of_rules_is_made_from_the_rules(pytestconfig: pytest.Config) -> None:
+    rows = [f"| {rule['id']} | {rule['level']} | {rule['what']} |" for rule in catalogue()]
+    table = "\n".join(["", "| rule | level | what it finds |", "| --- | --- | --- |", *rows, ""])
+    before, mark, rest = README.partition("<!-- rules: written by pytest --regenerate -->")
+    shown, end, after = rest.partition("<!-- end of rules -->")
+    if pytestconfig.getoption("regenerate"):
+        (ROOT / "README.md").write_text(before + mark + table + end + after)
+        shown = table
+    assert shown == table
+
+
+def test_the_settings_that_the_readme_shows_are_taken(run: Run, tmp_path: Path) -> None:
+    (settings,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "pyproject.toml").write_text(settings)
+    assert run("lint", "-", stdin="nothing", cwd=tmp_path).stdout.startswith(b"1 file, 0 payloads: no findings; settings of ")
+    assert run("lint", "-", stdin='{"v": "0.1", "ok": true, "operation": "o", "result": 1, "x": 1}', cwd=tmp_path).returncode == 1
+
+
+def test_the_snippets_for_ci_run_the_commands_that_there_are(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "captures").mkdir()
+    shown = re.findall(r"errtriage (lint --format (?:github|sarif|junit) captures)", "".join(re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)))
+    assert len(shown) == 3
+    for command in shown:
+        assert run(*command.split(), cwd=tmp_path).returncode == 0
+    assert "id: errtriage-lint" in README
+    assert "id: errtriage-lint" in (ROOT / ".pre-commit-hooks.yaml").read_text()
 
 
 def test_the_two_commands_need_nothing_but_python() -> None:

@@ -8,14 +8,16 @@ from errtriage import jsontext, search
 def describe(name: str, data: bytes, text: str, contracts: list[str]) -> str:
     """One sentence: what was looked for, and what was there instead."""
     where = "standard input" if name == "-" else name
-    return f"{where}: no payload of {_listed(contracts)} found; {_instead(data, text)}."
+    return f"{where}: no payload of {listed(contracts)} found; {instead(data, text)}."
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Names as an enumeration: a, b or c."""
     return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else names[0]
 
 
-def _instead(data: bytes, text: str) -> str:
+def instead(data: bytes, text: str) -> str:
+    """What is there where no payload is."""
     if not data.strip():
         return "the input is empty"
     try:

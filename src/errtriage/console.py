@@ -153,6 +153,4 @@ def complete_contract(incomplete: str) -> list[str]:
 
 def color_option() -> Any:
     """The option ``--color`` of every command."""
-    return typer.Option(
-        parser=one_of("colour setting", Color), metavar="auto|always|never", help="When to colour.", autocompletion=lambda: list(Color)
-    )
+    return typer.Option(parser=one_of("colour setting", Color), metavar="auto|always|never", help="When to colour.", autocompletion=lambda: list(Color))

@@ -140,7 +140,7 @@ class Shape(NamedTuple):
 
     def accepts(self, value: Any) -> bool:
         """Whether ``value`` satisfies the shape's JSON Schema (the fast validator's answer)."""
-        return self.contract.accepts(self.schema_file, value)
+        return self.contract.accepts(self.data["schema"], value)
 
 
 @cache
@@ -157,7 +157,7 @@ class Contract:
         self.name: str = self.data["name"]
         self.shapes = [Shape(self, shape) for shape in self.data["shapes"]]
         self.conditions = Conditions()
-        self._schemas: dict[Path, jsonschema_rs.Draft202012Validator] = {}
+        self._schemas: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -176,10 +176,10 @@ class Contract:
         path = self.folder / "rules.json"
         return list(load(path)["rules"]) if path.is_file() else []
 
-    @property
-    def secret_parameters(self) -> list[str]:
+    @cached_property
+    def secret_parameters(self) -> frozenset[str]:
         """Query parameters whose values the service redacts."""
-        return list(self.data.get("redact", {}).get("query_parameters", []))
+        return frozenset(self.data.get("redact", {}).get("query_parameters", []))
 
     def shape(self, name: str) -> Shape:
         """The shape of this name. Raises KeyError where the contract has none."""
@@ -193,11 +193,11 @@ class Contract:
         value = self.data.get("tools", {}).get(tool, tool if tool in self.data.get("classes", {}) else None)
         return str(value) if value is not None else None
 
-    def accepts(self, schema_file: Path, value: Any) -> bool:
-        """Whether ``value`` satisfies one of the pack's JSON Schemas."""
-        validator = self._schemas.get(schema_file)
+    def accepts(self, schema: str, value: Any) -> bool:
+        """Whether ``value`` satisfies one of the pack's JSON Schemas, by the name of its file."""
+        validator = self._schemas.get(schema)
         if validator is None:
-            validator = self._schemas[schema_file] = compiled(load(schema_file))
+            validator = self._schemas[schema] = compiled(load(self.folder / schema))
         return _valid(validator, value)
 
 
@@ -228,9 +228,16 @@ def unknown_name(kind: str, name: str, known: list[str]) -> tuple[str, str]:
     """Message and hint for a name that is none of the known ones, with the nearest of them."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower(), known, 1, 0.5)
-    hint = f"Did you mean '{near[0]}'? " if near else ""
+    lower = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), lower, 1, 0.5)
+    hint = f"Did you mean '{lower[near[0]]}'? " if near else ""
     return f"There is no {kind} '{name}'.", f"{hint}Known: {', '.join(known)}."
+
+
+@cache
+def own_rules() -> list[Mapping[str, Any]]:
+    """The lint rules of errtriage itself, which are about finding payloads and not about one contract."""
+    return list(load(packs_folder() / "errtriage" / "rules.json")["rules"])
 
 
 @cache

@@ -6,14 +6,15 @@ rests on what the contract does not allow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from errtriage import delays, payloads
 from errtriage.contracts import Contract, Shape
 from errtriage.cuts import CutStr, may_go_on
 from errtriage.model import Context, Payload
-from errtriage.pointers import MISSING, follow, pointer, pointer_parts
+from errtriage.pointers import MISSING, follow, follow_parts, pointer, pointer_parts
 
 Facts = dict[str, Any]
 
@@ -72,13 +73,27 @@ def payload_facts(payload: Payload, shape: Shape) -> Facts:
     facts["shape"] = payload.shape
     facts["truncated"] = payload.context.truncated
     documents = _documents(payload)
-    for name, field in shape.data["fields"].items():
-        for place in field["at"]:
-            value = _typed(_locate(documents, place), field["type"])
+    for name, ways, checks in _fields(shape.contract, shape.name):
+        for document, parts in ways:
+            value = follow_parts(documents[document], parts)
+            value = next((kept for check in checks if (kept := check(value)) is not None), None)
             if value is not None:
                 facts[name] = str(value) if name == "code" else value
                 break
     return facts
+
+
+_Ways = list[tuple[str, tuple[str, ...]]]
+
+
+@lru_cache(256)
+def _fields(contract: Contract, shape: str) -> list[tuple[str, _Ways, list[Callable[[Any], Any]]]]:
+    """The fields of a shape, ready to be located: name, the ways to it (a document and names), and what types it may have."""
+    fields = []
+    for name, field in contract.shape(shape).data["fields"].items():
+        ways = [(document, pointer_parts(path)) for document, path in map(_split, field["at"]) if document is not None]
+        fields.append((name, ways, [_TYPES[kind] for kind in field["type"]]))
+    return fields
 
 
 def undetermined(payload: Payload, shape: Shape) -> set[str]:
@@ -97,8 +112,8 @@ def undetermined(payload: Payload, shape: Shape) -> set[str]:
 
 def _behind_cut(documents: Mapping[str, Any], place: str) -> bool:
     """Whether the way to a place ends at something that was cut, or leads to a text that has no end."""
-    document, colon, path = place.rpartition(":") if not place.startswith("/") else ("", "", place)
-    value = documents[document] if colon or not document else None
+    document, path = _split(place)
+    value = documents[document] if document is not None else None
     for part in pointer_parts(path):
         below = follow(value, pointer([part]))
         if below is MISSING:
@@ -116,35 +131,49 @@ def _documents(payload: Payload) -> dict[str, Any]:
 
 
 def _locate(documents: Mapping[str, Any], place: str) -> Any:
-    document, colon, path = place.rpartition(":") if not place.startswith("/") else ("", "", place)
-    found = follow(documents[document] if colon or not document else None, path)
+    document, path = _split(place)
+    found = follow(documents[document], path) if document is not None else None
     return None if found is MISSING else found
 
 
-def _typed(value: Any, types: list[str]) -> Any:
-    """The value if it is of one of the types, else None. ``keys`` and ``list`` make names and scalars into a list of words."""
-    for kind in types:
-        match kind:
-            case "string" if isinstance(value, str) and not isinstance(value, CutStr):
-                return value
-            case "boolean" if isinstance(value, bool):
-                return value
-            case "integer" | "positive-integer" if isinstance(value, int | float) and not isinstance(value, bool):
-                if (isinstance(value, int) or value.is_integer()) and (kind == "integer" or 0 < value <= delays.LONGEST_MS):
-                    return int(value)
-            case "number" if isinstance(value, int | float) and not isinstance(value, bool):
-                return value
-            case "object" if isinstance(value, dict):
-                return value
-            case "array" if isinstance(value, list):
-                return value
-            case "keys" if isinstance(value, dict) and value:
-                return ", ".join(value)
-            case "list" if isinstance(value, list) and value and all(isinstance(item, str | int) for item in value):
-                return ", ".join(map(str, value))
-            case "any":
-                return value
-    return None
+@lru_cache(1024)
+def _split(place: str) -> tuple[str | None, str]:
+    """The document that a place names (empty: the payload; None: there is no such) and the pointer into it."""
+    document, colon, path = place.rpartition(":") if not place.startswith("/") else ("", "", place)
+    return document if colon or not document else None, path
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if _is_number(value) and (isinstance(value, int) or value.is_integer()) else None
+
+
+def _positive(value: Any) -> int | None:
+    return int(value) if _whole(value) is not None and 0 < value <= delays.LONGEST_MS else None
+
+
+def _listed(value: Any) -> str | None:
+    whole = isinstance(value, list) and value and all(isinstance(item, str | int) for item in value)
+    return ", ".join(map(str, value)) if whole else None
+
+
+#: What a field's value is taken as by each type that a pack may name, or None where it is of another one. ``keys`` and
+#: ``list`` make names and scalars into a list of words.
+_TYPES: Mapping[str, Callable[[Any], Any]] = {
+    "string": lambda value: value if isinstance(value, str) and not isinstance(value, CutStr) else None,
+    "boolean": lambda value: value if isinstance(value, bool) else None,
+    "integer": _whole,
+    "positive-integer": _positive,
+    "number": lambda value: value if _is_number(value) else None,
+    "object": lambda value: value if isinstance(value, dict) else None,
+    "array": lambda value: value if isinstance(value, list) else None,
+    "keys": lambda value: ", ".join(value) if isinstance(value, dict) and value else None,
+    "list": _listed,
+    "any": lambda value: None if value is MISSING else value,
+}
 
 
 def add_catalogue(facts: Facts, contract: Contract) -> Mapping[str, Any] | None:

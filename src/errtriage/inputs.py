@@ -6,7 +6,6 @@ import codecs
 import sys
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from errtriage.model import Failure
@@ -41,11 +40,11 @@ def read(name: str) -> bytes:
         if sys.stdin is None:
             raise Failure("Standard input is closed.", "Name a file, or pipe something in.")
         return sys.stdin.buffer.read()
-    path = Path(name)
     try:
-        return path.read_bytes()
+        with open(name, "rb") as file:  # noqa: PTH123 - a Path takes a third of the time of reading a small file
+            return file.read()
     except IsADirectoryError:
-        raise Failure(f"{name} is a folder, and explain reads files.", "Name the files in it.") from None
+        raise Failure(f"{name} is a folder, and not a file.", "Name the files in it.") from None
     except OSError as error:
         raise Failure(f"{name} cannot be read: {error.strerror}.") from None
     except ValueError:  # a name with a NUL character

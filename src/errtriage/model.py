@@ -125,14 +125,16 @@ class ToolResult:
 class Place(NamedTuple):
     """Where a value was read in a text; ``line`` is 1-based and the place of its record.
 
-    ``root`` is the JSON value of the text around it, which starts ``start`` characters into the text (-1: not known,
-    or not as it stands there). ``string`` is the outermost string in ``root`` that had to be decoded to get to it.
+    ``root`` is the JSON value around it, which starts ``start`` characters into its text (-1: not known, or not as it
+    stands there). That text is the file's or, with ``around``, the string of that place. ``string`` is the string in
+    ``root`` that is being decoded.
     """
 
     line: int = 1
     root: Any = None
     start: int = -1
     string: str | None = None
+    around: Place | None = None
 
 
 class Context(NamedTuple):

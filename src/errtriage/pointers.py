@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 #: What ``follow`` returns where a pointer leads nowhere; None is a value of its own.
@@ -14,14 +15,20 @@ def pointer(parts: Iterable[str | int]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def pointer_parts(path: str) -> list[str]:
+@lru_cache(4096)  # the places of packs are followed for every payload
+def pointer_parts(path: str) -> tuple[str, ...]:
     """The names and indices that a pointer leads through."""
-    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
 
 
 def follow(value: Any, path: str) -> Any:
     """The member that ``path`` leads to, or MISSING."""
-    for part in pointer_parts(path):
+    return follow_parts(value, pointer_parts(path))
+
+
+def follow_parts(value: Any, parts: Iterable[str]) -> Any:
+    """The member under ``parts``, or MISSING."""
+    for part in parts:
         if isinstance(value, dict):
             value = value.get(part, MISSING)
         elif isinstance(value, list) and part.isdecimal() and len(part) < 10 and int(part) < len(value):

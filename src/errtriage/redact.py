@@ -107,7 +107,7 @@ def _parameters(names: frozenset[str]) -> _Pattern:
 def service_secrets(text: str, parameters: Iterable[str]) -> str:
     """Redact what a service that hands out signed URLs redacts itself: ``parameters``, URL userinfo, bearer tokens."""
     lower = text.lower()
-    text = _parameters(frozenset(parameters)).sub(rf"\1{REDACTED}", text, lower)
+    text = _parameters(parameters if isinstance(parameters, frozenset) else frozenset(parameters)).sub(rf"\1{REDACTED}", text, lower)
     text = _USERINFO.sub(r"\1", text, lower)
     return _BEARER.sub(rf"\1\2{REDACTED}", text, lower)
 

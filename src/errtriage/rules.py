@@ -6,9 +6,10 @@ A rule applies to payloads of its own contract or, with ``about``, to any payloa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from errtriage.contracts import Condition, Contract, Contracts, names_in
+from errtriage.contracts import Condition, Contract, Contracts, bundled, names_in, own_rules
 from errtriage.cuts import may_go_on
 from errtriage.facts import Facts
 from errtriage.model import Finding, Payload
@@ -22,27 +23,41 @@ Holds = Callable[[Condition, Any], bool]
 
 def findings(payload: Payload, facts: Facts, words: Words, contracts: Contracts, unread: set[str]) -> tuple[Finding, ...]:
     """Every rule that a payload breaks, in the order of the packs; none that asks for a fact that was cut away."""
+    places = wrappers(payload)
     found: list[Finding] = []
-    for contract in contracts:
-        for rule in _rules_for(payload, contract):
-            if unread and unread & names_in(rule.get("when", {})):
-                continue
-            found += _broken(rule, payload, facts, words, contract)
+    for rule, contract in _rules_for(contracts, payload.contract, payload.shape, tuple(places)):
+        if unread and unread & names_in(rule.get("when", {})):
+            continue
+        found += _broken(rule, places, facts, words, contract)
     return tuple(found)
 
 
-def _rules_for(payload: Payload, contract: Contract) -> Iterator[Rule]:
-    own = contract.name == payload.contract
-    if not own and not contract.data.get("wraps"):
-        return
-    present = _wrappers(payload)
-    for rule in contract.rules:
-        about = rule.get("about")
-        if about in present if about else own and payload.shape in rule.get("shapes", (payload.shape,)):
-            yield rule
+@lru_cache(256)
+def _rules_for(contracts: Contracts, name: str, shape: str, present: tuple[str, ...]) -> list[tuple[Rule, Contract]]:
+    """The rules about payloads of a shape that have these wrappers around them, each with its contract."""
+    found: list[tuple[Rule, Contract]] = []
+    for contract in contracts:
+        own = contract.name == name
+        if not own and not contract.data.get("wraps"):
+            continue
+        for rule in contract.rules:
+            about = rule.get("about")
+            applies = about in present if about else own and shape in rule.get("shapes", (shape,))
+            if applies and rule.get("in", "payload") in present:
+                found.append((rule, contract))
+    return found
 
 
-def _wrappers(payload: Payload) -> dict[str, Any]:
+def catalogue() -> list[Rule]:
+    """Every rule that there is: those of the packs, the most specific first, and errtriage's own.
+
+    Each has its ``contract`` (``errtriage`` for its own) and its ``source`` in words.
+    """
+    packs = [{**rule, "contract": pack.name, "source": pack.data["sources"][rule["source"]]} for pack in bundled() for rule in pack.rules]
+    return [*packs, *({**rule, "contract": "errtriage", "source": "errtriage's own: what it takes to find and read a payload"} for rule in own_rules())]
+
+
+def wrappers(payload: Payload) -> dict[str, Any]:
     """What a rule may point into, by name."""
     context = payload.context
     places: dict[str, Any] = {"payload": payload.value}
@@ -57,15 +72,10 @@ def _wrappers(payload: Payload) -> dict[str, Any]:
     return places
 
 
-def _broken(rule: Rule, payload: Payload, facts: Facts, words: Words, contract: Contract) -> Iterator[Finding]:
-    places = _wrappers(payload)
-    target = places.get(rule.get("in", "payload"), MISSING)
-    if target is MISSING:
+def _broken(rule: Rule, places: Mapping[str, Any], facts: Facts, words: Words, contract: Contract) -> Iterator[Finding]:
+    if "when" in rule and not contract.conditions.hold(rule["when"], facts):
         return
-    hold = contract.conditions.hold
-    if "when" in rule and not hold(rule["when"], facts):
-        return
-    for at in _places(rule, target, places, words, contract):
+    for at in _places(rule, places[rule.get("in", "payload")], places, words, contract):
         yield Finding(rule["id"], rule["level"], at, words.say(rule["message"]) or rule["what"])
 
 
@@ -102,7 +112,7 @@ def _differ(left: Any, right: Any) -> bool:
     return left is not MISSING and right is not MISSING and right is not None and left != right
 
 
-def _secrets(at: list[str], target: Any, parameters: list[str]) -> Iterator[str]:
+def _secrets(at: list[str], target: Any, parameters: frozenset[str]) -> Iterator[str]:
     for place in at:
         value = follow(target, place)
         items = [(f"{place}/{i}", item) for i, item in enumerate(value)] if isinstance(value, list) else [(place, value)]

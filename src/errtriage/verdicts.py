@@ -281,7 +281,7 @@ def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[s
     while (node := tree["nodes"].get(target)) is not None:
         branch = node["otherwise"]
         for each in node["branches"]:
-            certain = certain and not (unread & names_in(each["when"]))
+            certain = certain and not (unread and unread & names_in(each["when"]))
             if contract.conditions.hold(each["when"], facts):
                 branch = each
                 break

@@ -102,12 +102,11 @@ def _message(error: ValidationError, hide: Callable[[str], str]) -> str:
     match error.validator:
         case "required":
             name = next(name for name in expected if f"'{name}' is a required" in error.message or repr(name) in error.message)
-            return f"`{name}` is missing"
+            return f"`{name}` is missing{_wanted(error.schema, name)}"
         case "anyOf" | "oneOf" if _only_required(expected):
             return "one of these is missing: " + ", ".join(f"`{name}`" for each in expected for name in each["required"])
         case "type":
-            kinds = [expected] if isinstance(expected, str) else expected
-            return f"{there} is not {' or '.join(_TYPES.get(kind, kind) for kind in kinds)}"
+            return f"{there} is not {_kinds(expected)}"
         case "const":
             return f"{there} is not {_json(expected)}"
         case "enum":
@@ -122,6 +121,22 @@ def _message(error: ValidationError, hide: Callable[[str], str]) -> str:
             return f"{there} does not match the pattern {_json(expected)}"
         case _:
             return f"{there} does not satisfy `{_keyword(error)}`: {_json(expected)}"
+
+
+def _wanted(schema: Any, name: str) -> str:
+    """What a missing member would have to be, where the schema says it at once."""
+    member = schema.get("properties", {}).get(name, {}) if isinstance(schema, dict) else {}
+    if not isinstance(member, dict):
+        return ""
+    if "const" in member:
+        return f"; it must be {_json(member['const'])}"
+    if "enum" in member:
+        return f"; it must be one of {', '.join(map(_json, member['enum']))}"
+    return f"; it must be {_kinds(member['type'])}" if "type" in member else ""
+
+
+def _kinds(kinds: Any) -> str:
+    return " or ".join(_TYPES.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds))
 
 
 def _show(error: ValidationError, hide: Callable[[str], str]) -> str:

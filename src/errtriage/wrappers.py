@@ -399,19 +399,20 @@ def _holds_no_answer(value: Mapping[str, Any], name: str) -> bool:
 
 
 def _place(record: payloads.Record, around: Place, depth: int) -> Place:
-    """Where a record stands in the text: one in a decoded string has the place of that string."""
+    """Where a record stands: in the text, in the body of a response there, or in a decoded string."""
+    root = record.value if record.root is None else record.root
+    if not depth:
+        return Place(record.line, root, record.start)
     if around.string is not None:
-        return around
-    start = record.start
-    if depth:  # in the body of a response, which stands in the text as it is
-        start = around.start + start if around.start >= 0 and start >= 0 else -1
-    line = around.line if depth else record.line
-    return Place(line, record.value if record.root is None else record.root, start)
+        return Place(around.line, root, record.start, None, around)
+    # The body of a response stands in the text as it is.
+    start = around.start + record.start if around.start >= 0 and record.start >= 0 else -1
+    return Place(around.line, root, start, None, around.around)
 
 
 def _decoded(text: str, context: Context) -> Context:
-    """The context of what is in a string; of nested ones the outermost stands in the text."""
-    return context if context.place.string is not None else context._replace(place=context.place._replace(string=text))
+    """The context of what is in a string."""
+    return context._replace(place=context.place._replace(string=text))
 
 
 def _in(context: Context, wrapper: str) -> Context:

@@ -1,0 +1,214 @@
+"""``errtriage lint``: captured answers against their contracts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from errtriage.console import Color, color_option, colored, complete_contract, guarded, one_of, say, width
+from errtriage.model import Failure
+from errtriage.settings import Project
+
+
+class Format(StrEnum):
+    """Output formats of lint."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+class Level(StrEnum):
+    """Levels of findings."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+#: How many small files one worker takes at a time, and how many files are worth a second process.
+_TOGETHER, _MANY = 100, 1000
+#: How many bytes are worth a second process.
+_MUCH = 8 << 20
+
+
+@guarded
+def lint(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders and globs; - for standard input.")],
+    format: Annotated[
+        Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text, json, sarif, junit or github.", autocompletion=lambda: list(Format))
+    ] = Format.TEXT,
+    select: Annotated[list[str] | None, typer.Option(metavar="RULE", help="Only these rules: ids or prefixes, with commas or repeated.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="All but these rules.")] = None,
+    fail_on: Annotated[
+        Level | None,
+        typer.Option(
+            "--fail-on",
+            parser=one_of("level", Level),
+            help="Exit with 1 for this level and above; error unless a project sets another.",
+            autocompletion=lambda: list(Level),
+        ),
+    ] = None,
+    contract: Annotated[str | None, typer.Option(help="Seek only this contract, and judge what does not match it.", autocompletion=complete_contract)] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="FILE", help="Count only findings that are not in this file.")] = None,
+    write_baseline: Annotated[
+        str | None, typer.Option("--write-baseline", metavar="FILE", help="Write today's findings to this file, and exit with 0.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes to work in; by default as many as there are processors, for many files.")] = None,
+    redact: Annotated[bool, typer.Option(help="Hide secrets.")] = True,
+    color: Annotated[Color, color_option()] = Color.AUTO,
+) -> int:
+    """Check captured responses against their contracts.
+
+    Every payload is held to the JSON Schema of its shape and to the rules that `errtriage rules` lists. A project can
+    set select, ignore, fail-on and contract in errtriage.toml, or in pyproject.toml under [tool.errtriage].
+
+    Exit: 0 clean, 1 findings at or above --fail-on, 2 wrong usage or a file that could not be read.
+    """
+    from errtriage import baseline as baselines
+    from errtriage import settings as projects
+    from errtriage.lint import Settings, selected
+    from errtriage.paths import expand
+    from errtriage.reports import LintReport
+    from errtriage.rules import catalogue
+
+    project = projects.find(Path.cwd())
+    known = {rule["id"]: rule for rule in catalogue()}
+    rules = selected(_ids(select) or project.select, _ids(ignore) or project.ignore, list(known))
+    settings = Settings(_contract(contract, project), rules, redact)
+    excused = baselines.read(baseline) if baseline else None
+    listing = expand(paths)
+    for name, reason in listing.missing:
+        say(f"{name} cannot be read: {reason}.")
+    for name in listing.empty:
+        say(f"{name}: no file to check; in a folder, names end in .json, .jsonl, .ndjson, .har, .log or .txt (hidden and ignored ones are left out).")
+    reports = [_told(report) for report in _reports(settings, listing.files, workers)]
+    if write_baseline:
+        count = baselines.write(write_baseline, reports)
+        say(f"{count} findings written to {write_baseline}; --baseline {write_baseline} excuses them from now on.")
+        return 2 if listing.missing or any(report.failure for report in reports) else 0
+    before = sum(len(report.findings) for report in reports)
+    if excused:
+        reports = [excused.without_known(report) for report in reports]
+        if excused.gone:
+            say(f"{excused.gone} findings of the baseline are gone; --write-baseline {baseline} takes them out.")
+    report = LintReport(
+        [*reports, *(_missing(name, reason) for name, reason in listing.missing)],
+        {name: known[name] for name in known if name in rules},
+        _fail_on(fail_on, project),
+        before - sum(len(each.findings) for each in reports),
+        project.file,
+    )
+    _write(report, format, color)
+    return 2 if report.unread else int(report.failed)
+
+
+def _ids(given: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(part.strip() for each in given or () for part in each.split(",") if part.strip())
+
+
+def _contract(given: str | None, project: Project) -> str | None:
+    """The contract to use, checked before any work is done."""
+    from errtriage.contracts import bundled
+
+    name = given or project.contract
+    return bundled().get(name).name if name else None
+
+
+def _fail_on(given: Level | None, project: Project) -> str:
+    if given is not None or project.fail_on is None:
+        return given or Level.ERROR
+    try:
+        return Level(project.fail_on)
+    except ValueError:
+        from errtriage.contracts import unknown_name
+
+        message, hint = unknown_name("level", project.fail_on, list(Level))
+        raise Failure(f"In {project.file}, fail-on: {message}", hint) from None
+
+
+def _reports(settings: Any, files: Sequence[str], workers: int | None) -> Iterator[Any]:
+    """The report of every file, in order; many or large files are shared out among processes."""
+    from errtriage import executors
+    from errtriage.lint import check_files
+    from errtriage.reports import FileReport
+
+    chunks, much = _chunks(files)
+    count = workers or (executors.processors() if much else 1)
+    for chunk, reports in zip(chunks, executors.run(check_files, [(settings, chunk) for chunk in chunks], min(count, len(chunks))), strict=True):
+        if isinstance(reports, executors.Lost):
+            yield from (FileReport(name, failure=f"{name} could not be checked: the process that read it was ended.") for name in chunk)
+        else:
+            yield from reports
+
+
+def _chunks(files: Sequence[str]) -> tuple[list[list[str]], bool]:
+    """Files in portions for workers, each file beyond some size alone; and whether there is enough for a second one."""
+    chunks: list[list[str]] = []
+    total = open_bytes = 0
+    for file in files:
+        size = _size(file)
+        total += size
+        if chunks and len(chunks[-1]) < _TOGETHER and open_bytes + size < _MUCH // 4:
+            chunks[-1].append(file)
+            open_bytes += size
+        else:
+            chunks.append([file])
+            open_bytes = size
+    return chunks, len(files) >= _MANY or total >= _MUCH
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size  # noqa: PTH116 - for thousands of small files a Path costs as much as reading them
+    except OSError:
+        return 0
+
+
+def _told(report: Any) -> Any:
+    """Say what was noticed about a file, and pass it on."""
+    where = "standard input" if report.file == "-" else report.file
+    if report.failure:
+        say(report.failure)
+    for trouble in report.troubles:
+        say(f"{where}: {trouble}.")
+    return report
+
+
+def _missing(name: str, reason: str) -> Any:
+    from errtriage.reports import FileReport
+
+    return FileReport(name, failure=f"{name} cannot be read: {reason}.")
+
+
+def _write(report: Any, format: Format, color: Color) -> None:
+    if format is Format.JSON:
+        from errtriage.render import lint_json
+
+        sys.stdout.buffer.write(lint_json.render(report))
+    elif format is Format.SARIF:
+        from errtriage.render import sarif
+
+        sys.stdout.buffer.write(sarif.render(report))
+    elif format is Format.JUNIT:
+        from errtriage.render import junit
+
+        sys.stdout.buffer.write(junit.render(report))
+    elif format is Format.GITHUB:
+        from errtriage.render import github
+
+        print(github.render(report), end="")
+    elif report.findings or colored(color):
+        from errtriage.render import lint_text
+
+        lint_text.render(report, sys.stdout, color=colored(color), width=width())
+    else:
+        print(report.totals)  # spares a clean run, as most are, the import of Rich

@@ -1,0 +1,62 @@
+"""``errtriage rules``: the lint rules, all in a list or each with why it is there and what breaks it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from errtriage.console import Color, color_option, colored, guarded, one_of, width
+
+
+class Format(StrEnum):
+    """Output formats of rules."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def complete_rule(incomplete: str) -> list[str]:
+    """Rule ids for TAB."""
+    from errtriage.rules import catalogue
+
+    return [rule["id"] for rule in catalogue() if rule["id"].startswith(incomplete.upper())]
+
+
+@guarded
+def rules(
+    rule: Annotated[list[str] | None, typer.Argument(metavar="[RULE]...", help="Ids or prefixes to explain.", autocompletion=complete_rule)] = None,
+    format: Annotated[
+        Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text or json.", autocompletion=lambda: list(Format))
+    ] = Format.TEXT,
+    color: Annotated[Color, color_option()] = Color.AUTO,
+) -> int:
+    """List the lint rules, or explain some of them.
+
+    Exit: 0 done, 2 there is no such rule.
+    """
+    from errtriage.lint import selected
+    from errtriage.rules import catalogue
+
+    known = catalogue()
+    chosen = selected(rule or (), (), [each["id"] for each in known])
+    shown = [each for each in known if each["id"] in chosen]
+    if format is Format.JSON:
+        import orjson
+
+        sys.stdout.buffer.write(orjson.dumps([_plain(each) for each in shown], option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        return 0
+    from errtriage.render import rules_text
+
+    if rule:
+        rules_text.explain(shown, sys.stdout, color=colored(color), width=width())
+    else:
+        rules_text.listing(shown, sys.stdout, color=colored(color), width=width())
+    return 0
+
+
+def _plain(rule: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: rule[name] for name in ("id", "level", "contract", "what", "why", "source", "bad", "good")}

@@ -1,0 +1,86 @@
+"""Runs one function over many jobs, here or in other processes, and yields the results in the order of the jobs.
+
+Knows nothing of what the function does. Functions and jobs travel between processes, so they are plain data and
+functions of modules. A job that kills its worker is reported as lost, and the others are done.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, NamedTuple
+
+#: How many jobs wait for each worker, so that none is idle and the results fit into memory.
+_WINDOW = 3
+_END: Any = object()
+
+
+class Lost(NamedTuple):
+    """What stands for the result of a job whose worker went away (killed, or out of memory)."""
+
+    job: Any
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run(function: Callable[[Any], Any], jobs: Iterable[Any], workers: int) -> Iterator[Any]:
+    """Yield ``function(job)`` for each job in order, in this process for one worker, else in ``workers`` processes.
+
+    Yields Lost for a job whose worker went away twice; jobs that were only beside it are done again.
+    """
+    if workers <= 1:
+        yield from map(function, jobs)
+        return
+    waiting = iter(jobs)
+    left: list[Any] = []
+    while True:
+        left = yield from _pooled(function, left, waiting, workers)
+        if not left:
+            return
+        # The first of them, or one that ran beside it, took its worker down: alone, it shows which.
+        first, *left = left
+        lost = yield from _pooled(function, [first], iter(()), 1)
+        if lost:
+            yield Lost(first)
+
+
+def _pooled(function: Callable[[Any], Any], first: list[Any], jobs: Iterator[Any], workers: int) -> Generator[Any, None, list[Any]]:
+    """Yield results until all is done or a worker goes away; return the jobs that have no result yet."""
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    again = deque(first)
+    pending: deque[tuple[Any, Any]] = deque()
+    # Where it is safe, a copy of this process needs no time to import what is imported here already.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("fork" if sys.platform == "linux" else None), initializer=_ignore_interrupts)
+    job = _END
+    try:
+        while True:
+            while len(pending) < workers * _WINDOW:
+                job = again.popleft() if again else next(jobs, _END)
+                if job is _END:
+                    break
+                pending.append((job, pool.submit(function, job)))
+                job = _END
+            if not pending:
+                return []
+            yield pending[0][1].result()
+            pending.popleft()
+    except BrokenProcessPool:
+        refused = [] if job is _END else [job]
+        return [each for each, _ in pending] + refused + list(again)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches every process of the terminal; the parent decides what becomes of the work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
