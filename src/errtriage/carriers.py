@@ -65,7 +65,7 @@ def split(text: str, first_line: int) -> Iterator[list[Text]]:
     if "< HTTP/" in text and any(line.startswith("< HTTP/") for line in raw):
         yield [_without_curl_marks(raw, first_line)]
         return
-    lines = [_line(line) for line in raw]
+    lines = [line_of(line) for line in raw]
     kinds = _kinds(raw, lines)
     position = 0
     for kind, group in groupby(kinds):
@@ -90,7 +90,8 @@ def _kinds(raw: list[str], lines: list[_Line | None]) -> list[str]:
     return kinds
 
 
-def _line(line: str) -> _Line | None:
+def line_of(line: str) -> _Line | None:
+    """A line as its carrier reads it, or None where it has none."""
     line = line.strip("\r\0")
     if line.startswith("{"):
         return _record(line) if '"log"' in line or '"MESSAGE"' in line else None

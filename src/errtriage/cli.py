@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from errtriage import __version__
 
 #: The commands in the order of their help, each a module of ``errtriage.commands`` with a function of its name.
-COMMANDS = ("explain", "lint", "rules")
+COMMANDS = ("explain", "lint", "scan", "rules")
 
 
 class Commands(TyperGroup):

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 #: How many jobs wait for each worker, so that none is idle and the results fit into memory.
@@ -36,10 +37,10 @@ def run(function: Callable[[Any], Any], jobs: Iterable[Any], workers: int) -> It
 
     Yields Lost for a job whose worker went away twice; jobs that were only beside it are done again.
     """
-    if workers <= 1:
-        yield from map(function, jobs)
-        return
     waiting = iter(jobs)
+    # The first job runs here: where there is no second one, no process is worth its start, and where there is, its
+    # workers begin with what this process has learnt.
+    yield from map(function, waiting if workers <= 1 else islice(waiting, 1))
     left: list[Any] = []
     while True:
         left = yield from _pooled(function, left, waiting, workers)

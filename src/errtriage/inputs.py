@@ -6,6 +6,7 @@ import codecs
 import sys
 from collections.abc import Callable, Iterator
 from io import BytesIO
+from itertools import chain
 from typing import Any, NamedTuple
 
 from errtriage.model import Failure
@@ -21,7 +22,7 @@ MOST_BYTES = 1 << 30
 #: How many times as long as what was compressed a text may be, once it is longer than HARMLESS bytes.
 MOST_TIMES = 200
 HARMLESS = 64 << 20
-_PIECE = 1 << 16
+_PIECE, _LARGE_PIECE = 1 << 16, 1 << 20
 
 # The first bytes of compressed data (RFC 1952, bzip2, .xz, RFC 8878).
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -73,6 +74,80 @@ def decompress(data: bytes) -> Decompressed:
     return Decompressed(b"".join(parts))
 
 
+class Piece(NamedTuple):
+    """Some of what a stream holds, in UTF-8 or as it came; ``lossy`` says that bytes had to be replaced."""
+
+    data: bytes
+    lossy: bool = False
+
+
+class _Counting:
+    """A stream whose first bytes were read already, which counts what is read of it."""
+
+    def __init__(self, head: bytes, stream: Any) -> None:
+        self._head, self._stream = head, stream
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """At most ``size`` bytes, none at the end."""
+        data, self._head = (self._head[:size], self._head[size:]) if self._head else (self._stream.read(size) or b"", b"")
+        self.count += len(data)
+        return bytes(data)
+
+    def readable(self) -> bool:
+        """As the decompressing modules ask."""
+        return True
+
+
+def pieces(stream: Any) -> Iterator[Piece | str]:
+    """What a stream holds, piece by piece: decompressed, and in UTF-8 where its mark says that it is in UTF-16.
+
+    A sentence without a subject stands in the place of what could not be read.
+    """
+    head = stream.read(_LARGE_PIECE) or b""
+    source = _Counting(head, stream)
+    kind = _kind(head)
+    plain = _plain_pieces(source) if kind is None else _decompressed(kind, source)
+    first = next(plain, b"")
+    wide = next((name for mark, name in _MARKS[1:] if isinstance(first, bytes) and first.startswith(mark)), None)
+    decoder = codecs.getincrementaldecoder(wide)("replace") if wide else None
+    for piece in chain([first], plain):
+        if isinstance(piece, str) or decoder is None:
+            yield piece if isinstance(piece, str) else Piece(piece)
+        else:
+            text = decoder.decode(piece).removeprefix("\ufeff")
+            yield Piece(text.encode("utf-8", "replace"), "\ufffd" in text)
+
+
+def _plain_pieces(source: _Counting) -> Iterator[bytes | str]:
+    while piece := source.read(_LARGE_PIECE):
+        yield piece
+
+
+def _decompressed(kind: str, source: _Counting) -> Iterator[bytes | str]:
+    length = 0
+    try:
+        reader = _OPENED[kind]().open(source)
+        while piece := reader.read(_LARGE_PIECE):
+            length += len(piece)
+            if length > HARMLESS and length > MOST_TIMES * source.count:
+                yield f"it decompresses to more than {MOST_TIMES} times its size, which is past what errtriage reads"
+                return
+            yield piece
+    except (OSError, EOFError, ValueError, _errors(kind)) as error:
+        yield f"its {kind} data is damaged or cut short ({error})"
+
+
+def is_compressed(head: bytes) -> bool:
+    """Whether data is compressed, by its first bytes."""
+    return _kind(head) is not None
+
+
+def is_wide(head: bytes) -> bool:
+    """Whether data is in UTF-16, by its first bytes."""
+    return any(head.startswith(mark) for mark, _ in _MARKS[1:])
+
+
 def _kind(data: bytes) -> str | None:
     return next((kind for mark, kind in _COMPRESSED.items() if data.startswith(mark)), None)
 
@@ -92,8 +167,7 @@ def _errors(kind: str) -> type[Exception]:
 
 
 def _streams(kind: str, data: bytes) -> Iterator[bytes]:
-    opened: dict[str, Callable[[], Any]] = {"gzip": _gzip, "bzip2": _bzip2, "xz": _xz, "zstd": _zstd}
-    reader = opened[kind]().open(BytesIO(data))
+    reader = _OPENED[kind]().open(BytesIO(data))
     while part := reader.read1(_PIECE):
         yield part
 
@@ -122,6 +196,9 @@ def _zstd() -> Any:
     else:
         from backports import zstd
     return zstd
+
+
+_OPENED: dict[str, Callable[[], Any]] = {"gzip": _gzip, "bzip2": _bzip2, "xz": _xz, "zstd": _zstd}
 
 
 def decode(data: bytes) -> tuple[str, bool]:

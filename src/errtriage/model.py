@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -65,12 +64,12 @@ class Http(NamedTuple):
 
     status: int | None = None
     reason: str | None = None
-    headers: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = {}
     method: str | None = None
     #: Whether the headers were really seen (only then can one be missing).
     headers_seen: bool = False
     #: The headers' names as they stand there, by lower-case name.
-    names: Mapping[str, str] = MappingProxyType({})
+    names: Mapping[str, str] = {}
 
     @classmethod
     def known(cls, status: int | None, headers: Mapping[str, str] | None) -> Http | None:

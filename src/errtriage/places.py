@@ -70,12 +70,9 @@ def locate(text: str, wanted: Sequence[tuple[Place, Wanted]]) -> list[Span | Non
 
 
 def holding(place: Place, target: Any) -> Place:
-    """The place whose JSON has ``target`` as a part, from the innermost outwards; else the place itself."""
-    level: Place | None = place
-    while level is not None:
-        if _paths(level.root, {id(target)}):
-            return level
-        level = level.around
+    """The innermost place whose JSON has ``target`` as a part; the outermost is not searched, for it may be a large capture."""
+    while place.around is not None and (target is None or not _paths(place.root, {id(target)})):
+        place = place.around
     return place
 
 

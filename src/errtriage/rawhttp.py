@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from errtriage import boundaries
 from errtriage.model import Http
 
 # The status line of a raw response starts its line and is followed by a header or a blank line (RFC 9112).
@@ -60,10 +61,34 @@ def _response(match: re.Match[str], after: str) -> tuple[Http, int, str, str]:
     return http, start, body, rest
 
 
+def _end(body: str) -> int:
+    """Where a body without a stated length ends, in characters."""
+    start = len(body) - len(body.lstrip())
+    if body[start : start + 1] in ("{", "["):
+        from errtriage.search import outline
+
+        spans, end = outline(body, start)
+        if spans == [(start, end)]:
+            newline = body.find("\n", end)
+            return len(body) if newline < 0 else end if body[end:newline].strip() else newline
+    at = body.find("\n", start)
+    while at >= 0:
+        following = body.find("\n", at + 1)
+        line = body[body.rfind("\n", 0, at) + 1 : at].rstrip("\r")
+        if boundaries.ends(line) and boundaries.begins(body[at + 1 : following if following >= 0 else None].rstrip("\r")):
+            return at
+        at = following
+    return len(body)
+
+
 def _cut(body: str, length: str) -> tuple[str, str]:
-    """Cut what stands behind the stated length in bytes (if it falls on the end of a line) off the body."""
-    if not (length.isascii() and length.isdigit() and len(length) < 12) or "\n" not in body:
+    """Cut what stands behind the body off: behind the stated length in bytes (if it falls on the end of a line), else
+    behind its JSON, else behind the first line after which something else may begin."""
+    if "\n" not in body:
         return body, ""
+    if not (length.isascii() and length.isdigit() and len(length) < 12):
+        end = _end(body)
+        return body[:end], body[end:]
     size = int(length)
     characters = size if body.isascii() else len(body.encode("utf-8", "replace")[:size].decode("utf-8", "ignore"))
     rest = body[characters:]

@@ -6,6 +6,7 @@ This page is the program. It does no input and no output, and it knows no contra
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from errtriage import delays, jsontext, payloads, rules
@@ -17,7 +18,7 @@ from errtriage.model import Action, Context, Finding, Http, Outcome, Payload, Re
 from errtriage.pointers import pointer, pointer_parts
 from errtriage.redact import clean, secrets
 from errtriage.wording import Words
-from errtriage.wrappers import Peeler
+from errtriage.wrappers import Calls, Peeler
 
 
 class Triage:
@@ -42,6 +43,8 @@ class Triage:
         self._tool = tool
         self._http = http
         self._redact = redact
+        #: ``show`` for texts that come again and again.
+        self._shown = lru_cache(4096)(self.show)
         #: The bounds that were met since the last input, each as a sentence without a subject.
         self.troubles: list[str] = []
         #: JSON-RPC responses of the last input in which no payload was found, as what they are: no payload.
@@ -62,9 +65,12 @@ class Triage:
         for payload in self.find(payloads.Record(1, each, whole=True) for each in values):
             yield self.decide(payload, "-")
 
-    def find(self, records: Iterable[payloads.Record], text: str = "") -> Iterator[Payload]:
-        """Yield the payloads of records; with ``http`` given and nothing found, the response itself."""
-        peeler = Peeler(self._recognise)
+    def find(self, records: Iterable[payloads.Record], text: str = "", calls: Calls | None = None) -> Iterator[Payload]:
+        """Yield the payloads of records; with ``http`` given and nothing found, the response itself.
+
+        ``calls`` are the tools that were called before these records, and takes those that are called in them.
+        """
+        peeler = Peeler(self._recognise, calls)
         context = Context(http=self._http, body=True)
         found = False
         body: Any = None
@@ -156,6 +162,26 @@ class Triage:
             leaf, trace = _UNMATCHED, [("Does it match a shape of the contract?", "no; the nearest is {shape}")]
         return _Judged(contract, shape, facts, entry, unread, leaf, trace)
 
+    def brief(self, payload: Payload) -> Brief:
+        """What a payload is counted by, without the sentences of its verdict."""
+        contract, shape, facts, entry, _, leaf, _ = self._judge(payload)
+        code, operation = facts.get("code"), facts.get("operation")
+        return Brief(
+            contract.name,
+            shape.name,
+            _outcome(leaf, entry),
+            self._shown(code) if isinstance(code, str) else None,
+            leaf["action"],
+            self._shown(operation) if isinstance(operation, str) else None,
+            payload.context.truncated and is_cut(payload.value),
+        )
+
+    def correlation(self, payload: Payload) -> str | None:
+        """The id to quote for a payload, as its verdict has it."""
+        shape = self._contracts.get(payload.contract).shape(payload.shape)
+        correlation, _ = locate.ids(payload, shape, self._ids["names"], self._ids["headers"])
+        return self.show(correlation) if correlation else None
+
     def check(self, payload: Payload) -> Check:
         """What a payload breaks, without the sentences of its verdict."""
         contract, shape, facts, entry, unread, leaf, _ = self._judge(payload)
@@ -212,6 +238,18 @@ class Triage:
             truncated=truncated,
             repaired=context.repaired,
         )
+
+
+class Brief(NamedTuple):
+    """What scan asks of a payload."""
+
+    contract: str
+    shape: str
+    outcome: Outcome
+    code: str | None
+    action: str
+    operation: str | None
+    truncated: bool
 
 
 class Check(NamedTuple):

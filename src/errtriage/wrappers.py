@@ -33,6 +33,9 @@ _OF_A_REQUEST = frozenset({"method", "params", "id", "jsonrpc", "_meta"})
 _PROTOCOL_CODES = range(-32768, -31999)
 
 
+#: The tools that were called, by the JSON-RPC ids of the calls.
+Calls = dict[tuple[str, Any], str]
+
 if TYPE_CHECKING:
     #: Says whether a value, met at a place (object, answer, tool-result, rpc-response, http-response), is a payload; the
     #: last argument is the result inside an answer.
@@ -46,9 +49,9 @@ class Peeler:
     outermost unwrapped objects that were no payload (``strangers``), for a run with a forced contract.
     """
 
-    def __init__(self, recognise: Recogniser) -> None:
+    def __init__(self, recognise: Recogniser, calls: Calls | None = None) -> None:
         self._recognise = recognise
-        self.calls: dict[tuple[str, Any], str] = {}
+        self.calls: Calls = {} if calls is None else calls
         self.strangers: list[tuple[Any, Context]] = []
         self.troubles: list[str] = []
         #: JSON-RPC responses in which no payload was found: a rule may speak of them all the same.
@@ -301,9 +304,7 @@ class Peeler:
 
     def tool_of(self, context: Context) -> str | None:
         """The tool that the answer's JSON-RPC id was asked with earlier, if that was seen."""
-        if context.rpc is None:
-            return None
-        return self.calls.get(rpc_key(context.rpc.get("id")))
+        return None if context.rpc is None else self.calls.get(rpc_key(context.rpc.get("id")))
 
 
 def rpc_key(identifier: Any) -> tuple[str, Any]:

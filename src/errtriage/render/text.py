@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TextIO
 
 from rich.text import Text
 
-from errtriage.model import Outcome, Verdict
+from errtriage.model import Verdict
 from errtriage.redact import clean
 from errtriage.render.terminal import Terminal
-from errtriage.render.words import ACTIONS, OUTCOMES, identity, origin
+from errtriage.render.words import ACTIONS, LABELS, OUTCOMES, identity, origin
 
 #: The longest message of a service that is shown, in characters; JSON output has all of it.
 _LONGEST_MESSAGE = 400
-
-# Labels in reverse colours read on light and dark backgrounds alike.
-_LABELS: Mapping[Outcome, str] = {
-    Outcome.SUCCESS: "bold black on green",
-    Outcome.PENDING: "bold black on cyan",
-    Outcome.NEEDS_INPUT: "bold black on cyan",
-    Outcome.FAILURE: "bold white on red",
-    Outcome.PARTIAL: "bold black on yellow",
-    Outcome.UNCERTAIN: "bold black on yellow",
-    Outcome.CANCELLED: "bold black on white",
-    Outcome.UNRECOGNISED: "bold white on magenta",
-}
 
 
 class TextRenderer:
@@ -57,7 +45,7 @@ class TextRenderer:
         self._id(verdict.correlation_id)
 
     def _headline(self, verdict: Verdict) -> None:
-        label = Text(f" {OUTCOMES[verdict.outcome].upper()} ", _LABELS[verdict.outcome])
+        label = Text(f" {OUTCOMES[verdict.outcome].upper()} ", LABELS[verdict.outcome])
         self._terminal.line(Text.assemble(label, "  ", (ACTIONS[verdict.action], "bold")))
         self._terminal.prose(identity(verdict), style="dim")
 

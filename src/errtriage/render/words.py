@@ -32,6 +32,19 @@ ACTIONS: Mapping[Action, str] = {
 }
 
 
+#: Rich styles of outcomes' labels: reverse colours read on light and dark backgrounds alike.
+LABELS: Mapping[Outcome, str] = {
+    Outcome.SUCCESS: "bold black on green",
+    Outcome.PENDING: "bold black on cyan",
+    Outcome.NEEDS_INPUT: "bold black on cyan",
+    Outcome.FAILURE: "bold white on red",
+    Outcome.PARTIAL: "bold black on yellow",
+    Outcome.UNCERTAIN: "bold black on yellow",
+    Outcome.CANCELLED: "bold black on white",
+    Outcome.UNRECOGNISED: "bold white on magenta",
+}
+
+
 def identity(verdict: Verdict) -> str:
     """What the verdict is about, in one line: contract, code, operation, resource."""
     named = [verdict.contract, verdict.code or verdict.shape, verdict.operation, verdict.resource]

@@ -1,0 +1,233 @@
+"""``errtriage scan``: what failed in logs, how often, since when, and what to do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from errtriage.console import INTERRUPTED, Color, color_option, colored, guarded, one_of, say, width
+from errtriage.model import Action, Failure, Outcome
+
+
+class Format(StrEnum):
+    """Output formats of scan."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    HTML = "html"
+
+
+#: How many bytes are worth a second process.
+_MUCH = 32 << 20
+
+
+def complete_only(incomplete: str) -> list[str]:
+    """Actions, outcomes and codes for TAB."""
+    from errtriage.contracts import bundled
+
+    codes = [entry.data["code"] for contract in bundled() for entry in contract.catalogue.entries if "code" in entry.data]
+    return [each for each in dict.fromkeys([*Action, *Outcome, *codes]) if each.startswith(incomplete)]
+
+
+@guarded
+def scan(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders and globs; - for standard input.")],
+    format: Annotated[
+        Format,
+        typer.Option(
+            "--format", "-f", parser=one_of("format", Format), help="text, json, jsonl (a verdict a line), csv or html.", autocompletion=lambda: list(Format)
+        ),
+    ] = Format.TEXT,
+    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Only records from then on: ISO 8601, or 30m, 6h, 2d before now.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Only records before then.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Show only the first N groups.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="Only this action, outcome or code; with commas or repeated.", autocompletion=complete_only)
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="Count successes too; reads everything, and takes longer.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes to work in; by default as many as there are processors.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-F", help="Go on reading files that grow, a line for each verdict.")] = False,
+    fail_on: Annotated[
+        Outcome | None,
+        typer.Option(
+            "--fail-on", parser=one_of("outcome", Outcome), help="Exit with 1 if this outcome or a worse one was found.", autocompletion=lambda: list(Outcome)
+        ),
+    ] = None,
+    progress: Annotated[bool, typer.Option(help="Show progress on a terminal.")] = True,
+    redact: Annotated[bool, typer.Option(help="Hide secrets.")] = True,
+    color: Annotated[Color, color_option()] = Color.AUTO,
+) -> int:
+    """Say what failed in logs, how often, since when, and what to do.
+
+    Reads files, folders and globs, compressed or not. What must not be done wrong comes first.
+
+    Exit: 0 all was read, 1 something at or above --fail-on, 2 wrong usage or an input that could not be read.
+    """
+    from errtriage.moments import asked_for
+    from errtriage.paths import expand
+    from errtriage.scan import Settings
+
+    settings = Settings(
+        successes=all,
+        redact=redact,
+        verdicts=format is Format.JSONL or follow,
+        since=asked_for("--since", since),
+        until=asked_for("--until", until),
+        only=_words(only),
+    )
+    listing = expand(paths)
+    for name in listing.empty:
+        say(f"{name}: no file to read; in a folder, names end in .json, .jsonl, .ndjson, .har, .log or .txt (hidden and ignored ones are left out).")
+    bar = _bar if progress and sys.stderr and sys.stderr.isatty() else _no_bar
+    with _destination(output) as out:
+        return _report(settings, listing, out, format, top, workers, fail_on, bar, color)
+
+
+def _words(given: Sequence[str] | None) -> frozenset[str]:
+    return frozenset(part.strip() for each in given or () for part in each.split(",") if part.strip())
+
+
+def _report(
+    settings: Any,
+    listing: Any,
+    out: Callable[[bytes], None],
+    format: Format,
+    top: int | None,
+    workers: int | None,
+    fail_on: Outcome | None,
+    bar: Any,
+    color: Color,
+) -> int:
+    """Scan everything and write the report; what was found until then, when it is interrupted."""
+    from errtriage.merge import Merge
+    from errtriage.render import jsonl
+    from errtriage.scan import scanner_for
+    from errtriage.survey import SEVERITY, of_merge
+
+    merge = Merge(scanner_for(settings))
+    for name, reason in listing.missing:
+        merge.open(name)
+        merge.skip(reason)
+    interrupted = False
+    try:
+        for verdict in _verdicts(settings, listing.files, merge, workers, bar):
+            if format is Format.JSONL:
+                out(jsonl.line(verdict))
+    except KeyboardInterrupt:
+        interrupted = True
+    for name, trouble in merge.troubles:
+        say(f"{_where(name)}: {trouble}.")
+    for name, reason in merge.tally.skipped:
+        say(f"{_where(name)} could not be read: {reason}.")
+    survey = of_merge(merge, top)
+    if format is not Format.JSONL:
+        _write(survey, out, format, color)
+    if interrupted:
+        say("interrupted; this is what was found until then.")
+        return INTERRUPTED
+    if survey.skipped:
+        return 2
+    worst = survey.worst()
+    return int(fail_on is not None and worst is not None and SEVERITY.index(worst) <= SEVERITY.index(fail_on))
+
+
+def _where(name: str) -> str:
+    return "standard input" if name == "-" else name
+
+
+def _verdicts(settings: Any, files: Sequence[str], merge: Any, workers: int | None, bar: Any) -> Iterator[Any]:
+    """Merge the parts of all files in order, and pass on the verdicts that are asked for."""
+    from errtriage import executors
+    from errtriage.merge import Queue
+    from errtriage.scan import scan_slice
+
+    queue = Queue(merge, settings, files)
+    with bar(files) as advance:
+        for part in executors.run(scan_slice, queue.jobs(), workers or executors.processors()):
+            each = queue.next_slice()
+            if isinstance(part, executors.Lost):
+                merge.skip(f"the process that read it from byte {each.start:,} to {each.end:,} was ended")
+            else:
+                yield from merge.add(part)
+            advance(each.end - each.start)
+        queue.finish()
+
+
+def _write(survey: Any, out: Callable[[bytes], None], format: Format, color: Color) -> None:
+    if format is Format.JSON:
+        from errtriage.render import scan_json
+
+        out(scan_json.render(survey))
+    elif format is Format.CSV:
+        from errtriage.render import scan_csv
+
+        out(scan_csv.render(survey).encode())
+    elif format is Format.HTML:
+        from errtriage.render import scan_html
+
+        out(scan_html.render(survey).encode())
+    else:
+        from errtriage.render import scan_text
+
+        if out is not to_stdout:
+            from io import StringIO
+
+            text = StringIO()
+            scan_text.render(survey, text, color=color is Color.ALWAYS, width=None)
+            out(text.getvalue().encode())
+        else:
+            scan_text.render(survey, sys.stdout, color=colored(color), width=width())
+
+
+def to_stdout(data: bytes) -> None:
+    """Write some of the report to standard output."""
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _destination(output: str | None) -> Iterator[Callable[[bytes], None]]:
+    """What writes the report: to standard output, or to a file, which is opened before any work is done."""
+    if output is None:
+        yield to_stdout
+        return
+    try:
+        file = open(output, "wb")  # noqa: PTH123, SIM115 - closed below
+    except OSError as error:
+        raise Failure(f"The report cannot be written to {output}: {error.strerror}.") from None
+    with file:
+
+        def write(data: bytes) -> None:
+            file.write(data)
+
+        yield write
+
+
+@contextmanager
+def _no_bar(_files: Sequence[str]) -> Iterator[Callable[[int], None]]:
+    """Progress that nobody sees."""
+    yield lambda _: None
+
+
+@contextmanager
+def _bar(files: Sequence[str]) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error, with bytes, rate and time left (where the size of everything is known)."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    from errtriage.slices import plain_size
+
+    sizes = [plain_size(name) for name in files]
+    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda size: bar.advance(task, size)

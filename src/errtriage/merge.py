@@ -1,0 +1,113 @@
+"""Puts the parts of a scan together, in order: lines count through a file, calls meet their answers, tallies add up."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from errtriage.model import Verdict
+from errtriage.redact import clean
+from errtriage.scan import Part, Scanner, Settings, Slice
+from errtriage.slices import SLICE, Trouble, of_input
+from errtriage.tally import Tally
+from errtriage.wrappers import Calls, rpc_key
+
+
+class Merge:
+    """Takes the parts of files in order, and keeps the tally of all."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.tally = Tally()
+        #: The names of the files, by their numbers.
+        self.files: list[str] = []
+        #: What was noticed, with the file.
+        self.troubles: list[tuple[str, str]] = []
+        self._scanner = scanner
+        self._calls: Calls = {}
+        self._line = 1
+
+    def open(self, name: str) -> None:
+        """Begin with a file."""
+        self.files.append(clean(name))
+        self._calls = {}
+        self._line = 1
+
+    def read(self) -> None:
+        """Count the file as one that was read."""
+        self.tally.files += 1
+
+    def skip(self, reason: str) -> None:
+        """Note why the file, or the rest of it, could not be read."""
+        self.tally.skipped.append((self.files[-1], reason))
+
+    def add(self, part: Part) -> Iterator[Verdict]:
+        """Add the next part of the file; yields its verdicts, where they are asked for, with their place in the file."""
+        if part.failure:
+            self.skip(part.failure)
+        number = len(self.files) - 1
+        decided: list[Verdict | None] = []
+        for found in part.open:
+            tool = self._calls.get(rpc_key((found.payload.context.rpc or {}).get("id")))
+            before = len(decided)
+            self._scanner.count(found._replace(payload=found.payload._replace(tool=tool), spot=found.spot.moved(number, self._line)), self.tally, decided)
+            if len(decided) == before:
+                decided.append(None)
+        self.tally.merge(part.tally, number, self._line)
+        self._calls.update(part.calls)
+        self.troubles += [(self.files[-1], trouble) for trouble in part.troubles]
+        opened = iter(decided)
+        for verdict in part.verdicts:
+            shown = next(opened) if verdict is None else verdict
+            if shown is not None:
+                yield self._placed(shown)
+        self._line += part.tally.lines
+
+    def _placed(self, verdict: Verdict) -> Verdict:
+        line = verdict.source.line + self._line - 1
+        return verdict._replace(source=verdict.source._replace(file=self.files[-1], line=line))
+
+
+class Queue:
+    """The slices of all files as jobs, and what happened between them: slices are cut before the parts of earlier ones
+    come back, and files begin and end in the order of the parts.
+    """
+
+    def __init__(self, merge: Merge, settings: Settings, files: Sequence[str], size: int = SLICE) -> None:
+        self._merge = merge
+        self._settings = settings
+        self._files = files
+        self._size = size
+        self._happened: deque[str | Slice | Trouble | None] = deque()
+
+    def jobs(self) -> Iterator[tuple[Settings, Slice]]:
+        """The jobs for ``scan_slice``, in order."""
+        for name in self._files:
+            self._happened.append(name)
+            for each in of_input(name, self._size):
+                self._happened.append(each)
+                if isinstance(each, Slice):
+                    yield self._settings, each
+            self._happened.append(None)
+
+    def next_slice(self) -> Slice:
+        """The slice that the next part belongs to; what happened before it is told to the merge."""
+        while True:
+            each = self._happened.popleft()
+            if isinstance(each, Slice):
+                return each
+            self._tell(each)
+
+    def finish(self) -> None:
+        """Tell the merge what happened after the last part."""
+        while self._happened:
+            each = self._happened.popleft()
+            if not isinstance(each, Slice):
+                self._tell(each)
+
+    def _tell(self, each: str | Trouble | None) -> None:
+        if isinstance(each, str):
+            self._merge.open(each)
+        elif isinstance(each, Trouble):
+            self._merge.skip(each.reason)
+        else:
+            self._merge.read()

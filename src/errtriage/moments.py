@@ -1,0 +1,118 @@
+"""When a record says that it was written: in a field of its own, else at the start of its line."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from errtriage.delays import moment
+from errtriage.model import Failure, Payload
+from errtriage.tally import Moment
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTHS = {name: i for i, name in enumerate(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1)}
+_ISO = re.compile(r"[\[(<\"']?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)")
+_SYSLOG = re.compile(r"(?:<\d{1,3}>)?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)")
+_COMMON = re.compile(r"[^\[\n]{0,200}\[(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\]")
+
+
+def of_payload(payload: Payload, modified: float) -> Moment | None:
+    """When the record around a payload was written, as far as it says so.
+
+    ``modified`` is when the file was written (seconds since 1970): a time without a year is the last one before that.
+    """
+    context = payload.context
+    if context.received is not None and (found := of_value(context.received)):
+        return found
+    return of_line(context.prefix, modified) if context.prefix else None
+
+
+def of_value(value: Any) -> Moment | None:
+    """The time in a field: ISO 8601, or a number of seconds to nanoseconds since 1970."""
+    if isinstance(value, str):
+        return _iso(value.strip())
+    stamp = moment(value)
+    return _moment(stamp) if stamp else None
+
+
+def way_to(value: Any, received: Any) -> tuple[str, ...] | None:
+    """The names that lead through objects to the member of a record that said when it was written."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if member is received:
+                return (name,)
+            if isinstance(member, dict) and (way := way_to(member, received)):
+                return (name, *way)
+    return None
+
+
+def of_line(line: str, modified: float) -> Moment | None:
+    """The time at the start of a line: ISO 8601, syslog's, or the common log format's."""
+    if match := _ISO.match(line):
+        return _iso(match[1])
+    if match := _SYSLOG.match(line):
+        return _without_year(match, modified)
+    if match := _COMMON.match(line):
+        day, month, year, hour, minute, second, zone = match.groups()
+        if month in _MONTHS:
+            return _iso(f"{year}-{_MONTHS[month]:02}-{day}T{hour}:{minute}:{second}{zone[:3]}:{zone[3:]}")
+    return None
+
+
+def _iso(text: str) -> Moment | None:
+    try:
+        stamp = datetime.fromisoformat(text)
+    except ValueError:
+        # Container logs write nine digits of a second, and Python's own logs a comma before them; numbers are another form.
+        stamp_or_none = moment(text.replace(",", ".").replace(" Z", "Z").replace(" +", "+").replace(" -", "-"))
+        if stamp_or_none is None:
+            return None
+        return _moment(stamp_or_none, zoned=text.isdecimal() or bool(re.search(r"(?:Z|[+-]\d\d:?\d\d)\Z", text[10:])))
+    return _moment(stamp) if stamp.tzinfo else _moment(stamp.replace(tzinfo=UTC), zoned=False)
+
+
+def _moment(stamp: datetime, *, zoned: bool = True) -> Moment | None:
+    try:
+        since = stamp - _EPOCH
+    except OverflowError:
+        return None
+    return Moment((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds, zoned)
+
+
+def _without_year(match: re.Match[str], modified: float) -> Moment | None:
+    month, day, hour, minute, second = match.groups()
+    written = datetime.fromtimestamp(modified, UTC)
+    for year in (written.year, written.year - 1):
+        try:
+            stamp = datetime(year, _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+        except (KeyError, ValueError):
+            continue
+        if (stamp - written).total_seconds() < 86_400:
+            return _moment(stamp, zoned=False)
+    return None
+
+
+def written(when: Moment | None) -> str | None:
+    """A time as ISO 8601: in UTC, or without a zone where the record named none."""
+    if when is None:
+        return None
+    stamp = datetime.fromtimestamp(when.microseconds // 1_000_000, UTC).replace(microsecond=when.microseconds % 1_000_000)
+    text = stamp.isoformat(timespec="milliseconds" if when.microseconds % 1_000_000 else "seconds")
+    return text.replace("+00:00", "Z" if when.zoned else "")
+
+
+def asked_for(option: str, given: str | None) -> int | None:
+    """The time that an option names, in microseconds since 1970: ISO 8601, or so long before now (30m, 6h, 2d).
+
+    Raises Failure where it is neither. A time without a zone is in UTC.
+    """
+    if given is None:
+        return None
+    if match := re.fullmatch(r"(\d{1,6})([smhdw])", given.strip()):
+        seconds = int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}[match[2]]
+        return int((datetime.now(UTC).timestamp() - seconds) * 1_000_000)
+    found = _iso(given.strip())
+    if found is None:
+        raise Failure(f"{option} {given!r} is no time.", "Write it as 2031-05-02T08:00, or as so long before now: 30m, 6h, 2d.")
+    return found.microseconds

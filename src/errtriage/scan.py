@@ -1,0 +1,335 @@
+"""Finds and counts the payloads of logs, slice by slice: the function that workers run, and the merge in order.
+
+A slice is a part of a file between two boundaries. In it the markers are searched for, and only what is around a hit is
+parsed: the line, where that is clearly all of a record, else the lines between the boundaries around it. Requests name
+the tool of answers that may lie slices later, so a slice returns the calls that it saw, and the answers whose tool it does
+not know are decided in the merge.
+"""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import orjson
+
+from errtriage import inputs, payloads
+from errtriage.boundaries import Lines
+from errtriage.contracts import bundled
+from errtriage.markers import Search, search_for
+from errtriage.model import Outcome, Payload, Place, Verdict
+from errtriage.moments import of_line, of_payload, of_value, way_to
+from errtriage.pointers import follow_parts
+from errtriage.signatures import Signatures
+from errtriage.tally import Key, Moment, Spot, Tally
+from errtriage.verdicts import Triage
+from errtriage.wrappers import Calls
+
+#: A line after one that ends so, or before one that begins so, may belong to it.
+_GOES_ON = frozenset(b",{[(:=+\\\n")
+_COMES_FROM = frozenset(b" \t\r\n}]),;>")
+#: Lines that begin so are read with what is around them: responses, events, carriers.
+_OTHERWISE = re.compile(rb'HTTP/|< |\* |data:|event:|\{"log":|[^{]*?(?:\||std(?:out|err) [PF])')
+#: Terminal codes (see ``redact``) and NUL characters, in bytes.
+_CODES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|\x00+")
+_QUOTES = re.compile("[\"'`“‘(]|[{\\[](?=[\\[{])")
+_NEWLINE, _RETURN = 10, 13
+#: How much of the words before a value is kept, in characters (as ``payloads`` keeps it).
+_WORDS = 1024
+#: How many signatures are remembered.
+_MOST_KNOWN = 10_000
+_NOT_PLAIN = (b"MCP error ", b'"MESSAGE"', b"\x1b", b"\0")
+_LONG_DIGITS = re.compile(rb"\d{19}")
+
+
+class Settings(NamedTuple):
+    """How a run scans, as plain data that travels to workers."""
+
+    #: Whether successes count too, so that there is nothing to search for and everything is read.
+    successes: bool = False
+    redact: bool = True
+    #: Whether the verdicts themselves are wanted, and not only their counts.
+    verdicts: bool = False
+    #: Times (microseconds since 1970) outside of which nothing counts.
+    since: int | None = None
+    until: int | None = None
+    #: Actions, outcomes and codes of which one must hold.
+    only: frozenset[str] = frozenset()
+
+
+class Slice(NamedTuple):
+    """A part of an input: read from ``path`` where ``data`` is not given. Offsets are in bytes; ``end`` is exclusive.
+
+    ``modified`` is when the file was written, in seconds since 1970, for times that do not name their year.
+    """
+
+    path: str
+    start: int
+    end: int
+    modified: float
+    data: bytes | None = None
+    #: The whole input, as it was: what it is encoded in is still to be seen.
+    lossy: bool = False
+
+
+class Found(NamedTuple):
+    """A payload in a slice that is not decided yet: its spot there, and when it was written."""
+
+    payload: Payload
+    spot: Spot
+    when: Moment | None
+
+
+class Part(NamedTuple):
+    """What a slice came to. Lines count from 1 at its start; ``open`` are the answers whose tool was not seen.
+
+    With ``verdicts``, ``verdicts`` holds each in its order, and None in the place of one that is open.
+    """
+
+    tally: Tally
+    calls: Calls
+    open: list[Found]
+    verdicts: list[Verdict | None]
+    troubles: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+class Counted(NamedTuple):
+    """What a payload was counted as, and whether it has an id to quote."""
+
+    key: Key
+    operation: str | None
+    has_id: bool
+
+
+class _Work:
+    """A slice while it is scanned: how far its lines are counted, and how many payloads were met."""
+
+    def __init__(self, data: bytes | bytearray, part: Slice) -> None:
+        self.data = data
+        self.part = part
+        self.result = Part(Tally(), {}, [], [])
+        #: The line at the offset ``counted``, from 1.
+        self.line = 1
+        self.counted = 0
+        self.troubles: list[str] = []
+        self._number = 0
+
+    def spot(self, line: int) -> Spot:
+        """The spot of the next payload."""
+        self._number += 1
+        return Spot(0, line, self._number)
+
+
+def scan_slice(job: tuple[Settings, Slice]) -> Part:
+    """Scan one slice; what workers do."""
+    settings, part = job
+    return scanner_for(settings).slice(part)
+
+
+@cache
+def scanner_for(settings: Settings) -> Scanner:
+    """The scanner of a run; processes that are copies of this one have what it has learnt."""
+    return Scanner(settings)
+
+
+class Scanner:
+    """Scans slices one after the other, and decides about what it found."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._contracts = bundled()
+        self.triage = Triage(self._contracts, redact=settings.redact)
+        self._search = None if settings.successes else search_for(self._contracts)
+        self._signatures = Signatures(self._contracts)
+        #: What records come to, by their signatures: what is counted, and the way to their time.
+        self._known: dict[tuple[Any, ...], tuple[list[Counted], tuple[str, ...] | None]] = {}
+        self._buffer = bytearray()
+
+    def slice(self, part: Slice) -> Part:
+        """What one slice comes to, or why it could not be read."""
+        try:
+            data = part.data if part.data is not None else self._read(part)
+        except OSError as error:
+            return Part(Tally(), {}, [], [], failure=str(error.strerror))
+        work = _Work(data, part)
+        self._take_all(work)
+        tally = work.result.tally
+        tally.bytes = len(data)
+        tally.lines = work.line - 1 + data.count(b"\n", work.counted) + (len(data) > 0 and data[-1] != _NEWLINE)
+        return work.result._replace(troubles=tuple(dict.fromkeys(work.troubles)))
+
+    def _take(self, payload: Payload, work: _Work) -> Counted | None:
+        """Count a payload of a slice or, where its tool has to be looked for before the slice, keep it."""
+        found = Found(payload, work.spot(payload.context.place.line), of_payload(payload, work.part.modified))
+        if not self._within(found.when):
+            return None
+        if payload.tool is None and payload.context.rpc is not None:
+            # What is around it stays here; where it stands in the text is known.
+            work.result.open.append(found._replace(payload=payload._replace(context=payload.context._replace(place=Place(found.spot.line)))))
+            work.result.verdicts.append(None)
+            return None
+        return self.count(found, work.result.tally, work.result.verdicts)
+
+    def count(self, found: Found, tally: Tally, verdicts: list[Verdict | None]) -> Counted | None:
+        """Decide about a payload and count it, if it is asked for."""
+        brief = self.triage.brief(found.payload)
+        key = Key(*brief[:5])
+        if (brief.outcome == Outcome.SUCCESS and not self._settings.successes) or not self._asked_for(key):
+            return None
+        identifier = self.triage.correlation(found.payload)
+        tally.payloads += 1
+        tally.truncated += brief.truncated
+        group = tally.group(key)
+        group.add(found.when, brief.operation, found.spot)
+        if identifier is not None:
+            group.add_id(found.spot, identifier)
+        verdict = None
+        if self._settings.verdicts:
+            verdict = self.triage.decide(found.payload)
+            verdicts.append(verdict)
+        if group.example is None or found.spot < group.example[0]:
+            group.example = (found.spot, verdict or self.triage.decide(found.payload))
+        return Counted(key, brief.operation, identifier is not None)
+
+    def _again(self, counted: list[Counted], when: Moment | None, work: _Work) -> bool:
+        """Count a record like one that was counted before, unless something of it has to be kept."""
+        tally = work.result.tally
+        groups = [tally.groups.get(each.key) for each in counted]
+        if any(group is None or (each.has_id and group.wants_id()) for group, each in zip(groups, counted, strict=True)):
+            return False
+        if self._within(when):
+            tally.payloads += len(counted)
+            for group, each in zip(groups, counted, strict=True):
+                if group is not None:
+                    group.add(when, each.operation, work.spot(work.line))
+        return True
+
+    def _within(self, when: Moment | None) -> bool:
+        since, until = self._settings.since, self._settings.until
+        if since is None and until is None:
+            return True
+        return when is not None and (since is None or when.microseconds >= since) and (until is None or when.microseconds < until)
+
+    def _asked_for(self, key: Key) -> bool:
+        only = self._settings.only
+        return not only or key.action in only or key.outcome in only or key.code in only
+
+    def _read(self, part: Slice) -> bytearray:
+        """The bytes of a slice, in a buffer that is used again: touching new memory takes longer than reading."""
+        size = part.end - part.start
+        if len(self._buffer) < size:
+            self._buffer = bytearray(size)
+        with open(part.path, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered
+            file.seek(part.start)
+            view = memoryview(self._buffer)
+            filled = 0
+            while filled < size and (count := file.readinto(view[filled:size])):
+                filled += count
+        if filled == len(self._buffer):
+            return self._buffer
+        view.release()
+        del self._buffer[filled:]
+        return self._buffer
+
+    def _take_all(self, work: _Work) -> None:
+        """Count everything in a slice."""
+        data = work.data
+        if self._search is None:
+            self._whole(work, 0, len(data))
+            return
+        lines = Lines(data)
+        done = 0
+        for searched, number, found, at in self._candidates(data, self._search):
+            if at < done or (words := self._search.confirm(searched, number, found)) is None:
+                continue
+            start = data.rfind(b"\n", done, at) + 1 or done
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            alone = _is_alone(data, start, end)
+            if not alone:
+                start, end = lines.region(at)
+            if words and not any(data.find(word, start, end) >= 0 for word in words):
+                continue
+            read = _value(bytes(data[start:end])) if alone else None
+            if alone and not read:
+                start, end = lines.region(at)
+            start = max(start, done)
+            work.line += data.count(b"\n", work.counted, start)
+            work.counted = start
+            done = end
+            if not read or not self._record(work, *read):
+                self._whole(work, start, end)
+
+    def _record(self, work: _Work, value: Any, prefix: str, written: bytes) -> bool:
+        """Count the payloads of a line that ends with one JSON object; False where it takes more to read it."""
+        signature = None if self._settings.verdicts else self._signatures.of(value, prefix, written)
+        known = self._known.get(signature) if signature else None
+        if known is not None:
+            counted, way = known
+            received = follow_parts(value, way) if way is not None else None
+            if self._again(counted, of_value(received) if received is not None else of_line(prefix, work.part.modified), work):
+                return True
+        if signature is None and _LONG_DIGITS.search(written):
+            return False
+        found = list(self.triage.find([payloads.Record(work.line, value, prefix, whole=not prefix)], "", work.result.calls))
+        taken = [self._take(payload, work) for payload in found]
+        # Records of the same signature come to the same, but for what was left out here for its time, or for its call.
+        if signature and known is None and len(self._known) < _MOST_KNOWN and self._settings.since is None and self._settings.until is None:
+            if not any(payload.context.rpc for payload in found):
+                times = [payload.context.received for payload in found if payload.context.received is not None]
+                self._known[signature] = ([each for each in taken if each is not None], way_to(value, times[0]) if times else None)
+        return True
+
+    def _whole(self, work: _Work, start: int, end: int) -> None:
+        """Count the payloads of a part, read as any input is."""
+        text, replaced = inputs.decode(bytes(work.data[start:end]))
+        for payload in self.triage.find(payloads.records(text, work.line, lossy=work.part.lossy or replaced), text, work.result.calls):
+            self._take(payload, work)
+        work.troubles += self.triage.troubles
+
+    def _candidates(self, data: bytes | bytearray, search: Search) -> Iterator[tuple[bytes | bytearray, int, int, int]]:
+        """What the search found: in which bytes and with which number, and where that is in the slice.
+
+        Terminal codes and NUL characters may stand in the middle of what is looked for, so they are taken out before.
+        """
+        if b"\x1b" not in data and b"\0" not in data:
+            for number, at in search.candidates(data):
+                yield data, number, at, at
+            return
+        plain = _CODES.sub(b"", data)
+        at = before = 0
+        for number, found in search.candidates(plain):
+            # Codes hold no newlines, so a line is the same line without them.
+            for _ in range(plain.count(b"\n", before, found)):
+                at = data.find(b"\n", at) + 1
+            before = found
+            yield plain, number, found, at
+
+
+def _is_alone(data: bytes | bytearray, start: int, end: int) -> bool:
+    """Whether a line is a record of its own, as far as it and the characters around it tell."""
+    if start == 0 and data.startswith(BOM_UTF8):
+        return False
+    before = data[start - 2] if start > 1 else 0
+    before = data[start - 3] if before == _RETURN and start > 2 else before
+    after = data[end + 1] if end + 1 < len(data) else 0
+    return before not in _GOES_ON and after not in _COMES_FROM and data[start] not in _COMES_FROM and not _OTHERWISE.match(data, start, end)
+
+
+def _value(line: bytes) -> tuple[Any, str, bytes] | None:
+    """The JSON object that a line ends with, the words before it, and the object as it is written; None where it takes
+    more to read it.
+    """
+    begin = line.find(b"{")
+    if begin < 0 or any(mark in line for mark in _NOT_PLAIN):
+        return None
+    try:
+        prefix = line[:begin].decode()
+        value = orjson.loads(written := line[begin:])
+    except ValueError:
+        return None
+    return None if _QUOTES.search(prefix) else (value, prefix[-_WORDS:].strip(), written)

@@ -1,0 +1,136 @@
+"""From inputs to slices: files are cut at boundaries and read by whoever scans them; streams are cut here, as they come.
+
+Only what a worker could read itself travels by name: a plain file. Standard input, compressed files and files in UTF-16
+are read here, and their slices carry the bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from errtriage import inputs
+from errtriage.boundaries import LONGEST, Lines
+from errtriage.scan import Slice
+
+#: How many bytes a slice has, unless no record ends there.
+SLICE = 32 << 20
+#: The first slice of an input is small: what is learnt from it is there before other processes are started.
+_FIRST = 2 << 20
+#: How much of a file is looked at to find a boundary, at first; and how much before it.
+_WINDOW, _BACK = 1 << 20, 1 << 16
+
+
+class Trouble(NamedTuple):
+    """Why an input, or the rest of it, could not be read."""
+
+    reason: str
+
+
+def of_input(name: str, size: int = SLICE) -> Iterator[Slice | Trouble]:
+    """The slices of a file, or of standard input for ``-``, in order; a Trouble in the place of what cannot be read."""
+    try:
+        if name == inputs.STDIN:
+            if sys.stdin is None:
+                yield Trouble("standard input is closed")
+                return
+            yield from _of_stream(name, sys.stdin.buffer, time.time(), size)
+            return
+        with open(name, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered
+            status = os.fstat(file.fileno())
+            head = file.read(6)
+            if inputs.is_compressed(head) or inputs.is_wide(head) or not os.path.isfile(name):  # noqa: PTH113 - as above
+                yield from _of_stream(name, _Ahead(head, file), status.st_mtime, size)
+            else:
+                yield from _of_file(name, file, status, size)
+    except OSError as error:
+        yield Trouble(str(error.strerror))
+
+
+def plain_size(name: str) -> int | None:
+    """The size of a file in bytes, if what is read of it is what it holds; None where only reading it tells."""
+    try:
+        with open(name, "rb") as file:  # noqa: PTH123 - as above
+            head = file.read(6)
+            if name != inputs.STDIN and os.path.isfile(name) and not inputs.is_compressed(head) and not inputs.is_wide(head):  # noqa: PTH113 - as above
+                return os.fstat(file.fileno()).st_size
+    except OSError:
+        return 0 if name != inputs.STDIN else None
+    return None
+
+
+class _Ahead:
+    """A file of which some bytes were read already."""
+
+    def __init__(self, head: bytes, file: Any) -> None:
+        self._head = head
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        """At most ``size`` bytes, none at the end."""
+        if self._head:
+            head, self._head = self._head[:size], self._head[size:]
+            return head
+        return bytes(self._file.read(size))
+
+
+def _of_file(name: str, file: Any, status: os.stat_result, size: int) -> Iterator[Slice]:
+    start = 0
+    while start < status.st_size:
+        aim = start + (size if start else min(size, _FIRST))
+        end = status.st_size if aim >= status.st_size else _boundary(file, aim, status.st_size)
+        yield Slice(name, start, end, status.st_mtime)
+        start = end
+
+
+def _boundary(file: Any, at: int, size: int) -> int:
+    """The first boundary of a file at or behind an offset."""
+    window = _WINDOW
+    while True:
+        begin = max(0, at - _BACK)
+        file.seek(begin)
+        data = file.read(min(window, size - begin))
+        whole = begin + len(data) >= size
+        found = _cut(data, at - begin, whole=whole)
+        if found is not None:
+            return begin + found
+        if whole or window > LONGEST:
+            return begin + len(data)
+        window *= 4
+
+
+def _cut(data: bytes | bytearray, at: int, *, whole: bool) -> int | None:
+    """The first boundary at or behind an offset of some bytes; ``whole`` says that nothing comes after them."""
+    lines = Lines(data)
+    start = lines.next(lines.start(at)) if at else 0
+    while start < lines.size:
+        if lines.is_boundary(start) and (whole or start + _BACK < lines.size):
+            return start
+        start = lines.next(start)
+    return lines.size if whole else None
+
+
+def _of_stream(name: str, stream: Any, modified: float, size: int) -> Iterator[Slice | Trouble]:
+    """The slices of a stream, which is decompressed and decoded here."""
+    start = 0
+    pending = bytearray()
+    lossy = False
+    for piece in inputs.pieces(stream):
+        if isinstance(piece, str):
+            yield Trouble(piece)
+            continue
+        lossy |= piece.lossy
+        pending += piece.data
+        while len(pending) > size + 2 * _BACK:
+            end = _cut(pending, size, whole=False)
+            if end is None and len(pending) < LONGEST:
+                break
+            end = len(pending) if end is None else end
+            yield Slice(name, start, start + end, modified, bytes(pending[:end]), lossy)
+            start += end
+            del pending[:end]
+    if pending:
+        yield Slice(name, start, start + len(pending), modified, bytes(pending), lossy)
