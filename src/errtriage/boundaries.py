@@ -23,6 +23,7 @@ _MOST_HEADERS = 100
 
 _MARGIN = re.compile(r"[\s}\]),;>]|HTTP/\d|< |\* |data:|event:")
 _CLOSING = re.compile(r"[}\])]+\s*\Z")
+_HANGING = re.compile(r"[{\[(]\s*\Z")
 _OPENING = re.compile(r"[{\[]")
 _OPEN_END = re.compile(r"[,\[{(:=+\\]\s*\Z")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}:(?:\s|\Z)")
@@ -98,7 +99,10 @@ class Lines:
 @lru_cache(4096)
 def begins(line: str) -> bool:
     """Whether a record may begin with a line."""
-    return settled(line) or bool(_OPENING.match(line) and not _is_carried(line))
+    if settled(line) or (_OPENING.match(line) and not _is_carried(line)):
+        return True
+    # Words before a bracket at the end of the line, as a program prints a value with its name.
+    return bool(_HANGING.search(line)) and not _MARGIN.match(line) and not _is_carried(line) and _closed(_HANGING.sub("", line))
 
 
 @lru_cache(4096)

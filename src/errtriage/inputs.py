@@ -22,6 +22,7 @@ MOST_BYTES = 1 << 30
 #: How many times as long as what was compressed a text may be, once it is longer than HARMLESS bytes.
 MOST_TIMES = 200
 HARMLESS = 64 << 20
+_LONGEST_MARK = 6
 _PIECE, _LARGE_PIECE = 1 << 16, 1 << 20
 
 # The first bytes of compressed data (RFC 1952, bzip2, .xz, RFC 8878).
@@ -90,13 +91,21 @@ class _Counting:
 
     def read(self, size: int = -1) -> bytes:
         """At most ``size`` bytes, none at the end."""
-        data, self._head = (self._head[:size], self._head[size:]) if self._head else (self._stream.read(size) or b"", b"")
+        if self._head:
+            data, self._head = (self._head, b"") if size < 0 else (self._head[:size], self._head[size:])
+        else:
+            data = _some(self._stream, size)
         self.count += len(data)
-        return bytes(data)
+        return data
 
     def readable(self) -> bool:
         """As the decompressing modules ask."""
         return True
+
+
+def _some(stream: Any, size: int) -> bytes:
+    """What there is of a stream, at most ``size`` bytes; a pipe is not waited for until so many have come."""
+    return bytes(getattr(stream, "read1", stream.read)(size) or b"")
 
 
 def pieces(stream: Any) -> Iterator[Piece | str]:
@@ -104,7 +113,9 @@ def pieces(stream: Any) -> Iterator[Piece | str]:
 
     A sentence without a subject stands in the place of what could not be read.
     """
-    head = stream.read(_LARGE_PIECE) or b""
+    head = _some(stream, _LARGE_PIECE)
+    while 0 < len(head) < _LONGEST_MARK and (more := _some(stream, _LARGE_PIECE)):
+        head += more
     source = _Counting(head, stream)
     kind = _kind(head)
     plain = _plain_pieces(source) if kind is None else _decompressed(kind, source)

@@ -23,6 +23,7 @@ class Merge:
         #: What was noticed, with the file.
         self.troubles: list[tuple[str, str]] = []
         self._scanner = scanner
+        self._files_read: set[int] = set()
         self._calls: Calls = {}
         self._line = 1
 
@@ -32,9 +33,14 @@ class Merge:
         self._calls = {}
         self._line = 1
 
+    def skip_lines(self, count: int) -> None:
+        """Begin behind so many lines of the file, which were not scanned."""
+        self._line += count
+
     def read(self) -> None:
-        """Count the file as one that was read."""
-        self.tally.files += 1
+        """Count the file as one that was read, at least in part."""
+        self._files_read.add(len(self.files))
+        self.tally.files = len(self._files_read)
 
     def skip(self, reason: str) -> None:
         """Note why the file, or the rest of it, could not be read."""
@@ -44,6 +50,8 @@ class Merge:
         """Add the next part of the file; yields its verdicts, where they are asked for, with their place in the file."""
         if part.failure:
             self.skip(part.failure)
+        else:
+            self.read()
         number = len(self.files) - 1
         decided: list[Verdict | None] = []
         for found in part.open:
@@ -87,7 +95,8 @@ class Queue:
                 self._happened.append(each)
                 if isinstance(each, Slice):
                     yield self._settings, each
-            self._happened.append(None)
+            if not any(isinstance(each, Trouble) for each in list(self._happened)[-1:]):
+                self._happened.append(None)
 
     def next_slice(self) -> Slice:
         """The slice that the next part belongs to; what happened before it is told to the merge."""

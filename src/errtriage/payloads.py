@@ -83,12 +83,13 @@ def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[
     if not carriers.MARK.search(text):
         yield from _responses(text, first_line, mended, base, lossy=lossy)
         return
+    lines = _lines_of(mended, text, first_line)
     for texts in carriers.split(text, first_line):
         found = []
         for each in texts:
             # What was carried may bring terminal codes of its own.
             plain, codes = _without_codes(each.text)
-            found += [_carried(record, each) for record in _responses(plain, 1, codes, -1, lossy=lossy)]
+            found += [_carried(record, each, lines) for record in _responses(plain, 1, codes, -1, lossy=lossy)]
         yield from sorted(found, key=lambda record: record.line)
 
 
@@ -98,8 +99,17 @@ def _inside(mended: list[int], text: str) -> bool:
     return any(start < place < end for place in mended)
 
 
-def _carried(record: Record, text: carriers.Text) -> Record:
-    return record._replace(line=text.place(record.line), wrappers=text.wrappers + record.wrappers, written=text.time(record.line), whole=False)
+def _lines_of(mended: list[int], text: str, first_line: int) -> set[int]:
+    """The lines in which something was taken out."""
+    lines = _Lines(text, first_line)
+    return {lines.at(offset) for offset in mended}
+
+
+def _carried(record: Record, text: carriers.Text, mended: set[int]) -> Record:
+    line = text.place(record.line)
+    return record._replace(
+        line=line, wrappers=text.wrappers + record.wrappers, written=text.time(record.line), whole=False, repaired=record.repaired or line in mended
+    )
 
 
 def _is_document(text: str) -> bool:
@@ -137,10 +147,13 @@ def _responses(text: str, first_line: int, mended: list[int], base: int, *, loss
     lines = _Lines(text, first_line)
     for part in rawhttp.split(text):
         line = lines.at(part.start)
+        start = part.start if part.http is None else part.body
+        here = [offset - start for offset in mended if start <= offset <= start + len(part.text)]
         if part.http is None:
-            yield from _events(part.text, line, _NOTHING_MENDED, _from(base, part.start), lossy=lossy)
+            yield from _events(part.text, line, here, _from(base, part.start), lossy=lossy)
         else:
-            yield Record(line, http=part.http, text=part.text, repaired=lossy and _REPLACED in part.text, start=_from(base, part.body))
+            repaired = bool(here) or (lossy and _REPLACED in part.text)
+            yield Record(line, http=part.http, text=part.text, repaired=repaired, start=_from(base, part.body))
 
 
 def _events(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
@@ -148,9 +161,11 @@ def _events(text: str, first_line: int, mended: list[int], base: int, *, lossy: 
         from errtriage import carriers
 
         if carriers.EVENT_MARK.search(text):
+            lines = _lines_of(mended, text, first_line)
             for each in carriers.events(text, first_line):
                 for record in _values(each.text, 1, _NOTHING_MENDED, -1, lossy=lossy):
-                    yield record._replace(line=each.place(record.line), wrappers=each.wrappers)
+                    line = each.place(record.line)
+                    yield record._replace(line=line, wrappers=each.wrappers, repaired=record.repaired or line in lines)
             return
     yield from _values(text, first_line, mended, base, lossy=lossy)
 

@@ -20,7 +20,7 @@ from errtriage import inputs, payloads
 from errtriage.boundaries import Lines
 from errtriage.contracts import bundled
 from errtriage.markers import Search, search_for
-from errtriage.model import Outcome, Payload, Place, Verdict
+from errtriage.model import Payload, Place, Verdict
 from errtriage.moments import of_line, of_payload, of_value, way_to
 from errtriage.pointers import follow_parts
 from errtriage.signatures import Signatures
@@ -178,7 +178,7 @@ class Scanner:
         """Decide about a payload and count it, if it is asked for."""
         brief = self.triage.brief(found.payload)
         key = Key(*brief[:5])
-        if (brief.outcome == Outcome.SUCCESS and not self._settings.successes) or not self._asked_for(key):
+        if (brief.success and not self._settings.successes) or not self._asked_for(key):
             return None
         identifier = self.triage.correlation(found.payload)
         tally.payloads += 1

@@ -118,7 +118,11 @@ def _of_stream(name: str, stream: Any, modified: float, size: int) -> Iterator[S
     start = 0
     pending = bytearray()
     lossy = False
-    for piece in inputs.pieces(stream):
+    interrupted = False
+    for piece in _until_interrupted(inputs.pieces(stream)):
+        if piece is None:
+            interrupted = True
+            break
         if isinstance(piece, str):
             yield Trouble(piece)
             continue
@@ -134,3 +138,13 @@ def _of_stream(name: str, stream: Any, modified: float, size: int) -> Iterator[S
             del pending[:end]
     if pending:
         yield Slice(name, start, start + len(pending), modified, bytes(pending), lossy)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def _until_interrupted(pieces: Iterator[inputs.Piece | str]) -> Iterator[inputs.Piece | str | None]:
+    """The pieces of a stream, and None where the wait for the next was interrupted: what came until then counts."""
+    try:
+        yield from pieces
+    except KeyboardInterrupt:
+        yield None

@@ -174,6 +174,7 @@ class Triage:
             leaf["action"],
             self._shown(operation) if isinstance(operation, str) else None,
             payload.context.truncated and is_cut(payload.value),
+            leaf.get("seems", leaf["outcome"]) == Outcome.SUCCESS,
         )
 
     def correlation(self, payload: Payload) -> str | None:
@@ -250,6 +251,8 @@ class Brief(NamedTuple):
     action: str
     operation: str | None
     truncated: bool
+    #: A success, or what was read of one that was cut.
+    success: bool
 
 
 class Check(NamedTuple):
@@ -328,7 +331,7 @@ def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[s
     leaf: Mapping[str, Any] = tree["leaves"][target]
     if certain:
         return leaf, trace
-    return {**_CUT, "outcome": "unrecognised" if leaf["outcome"] == "success" else leaf["outcome"]}, trace
+    return {**_CUT, "outcome": "unrecognised" if leaf["outcome"] == "success" else leaf["outcome"], "seems": leaf["outcome"]}, trace
 
 
 def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:

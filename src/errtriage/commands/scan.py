@@ -86,9 +86,33 @@ def scan(
     listing = expand(paths)
     for name in listing.empty:
         say(f"{name}: no file to read; in a folder, names end in .json, .jsonl, .ndjson, .har, .log or .txt (hidden and ignored ones are left out).")
+    if follow:
+        return _follow(settings, listing, format, from_start=since is not None, color=color)
     bar = _bar if progress and sys.stderr and sys.stderr.isatty() else _no_bar
     with _destination(output) as out:
         return _report(settings, listing, out, format, top, workers, fail_on, bar, color)
+
+
+def _follow(settings: Any, listing: Any, format: Format, *, from_start: bool, color: Color) -> int:
+    """Print verdicts as they come, until standard input ends or the run is interrupted."""
+    from errtriage.follow import verdicts
+    from errtriage.render import jsonl
+    from errtriage.scan import scanner_for
+
+    if format not in (Format.TEXT, Format.JSONL):
+        raise Failure(f"--follow has no end, and --format {format} is written at the end.", "Use --format text or jsonl.")
+    names = [*listing.files, *(name for name, _ in listing.missing)]  # a log may not be there yet
+    for name, _ in listing.missing:
+        say(f"{name} is not there; waiting for it.")
+    if format is Format.JSONL:
+        write: Callable[[Any], None] = lambda verdict: to_stdout(jsonl.line(verdict))  # noqa: E731 - two ways to write
+    else:
+        from errtriage.render import scan_text
+
+        write = scan_text.line_writer(sys.stdout, color=colored(color), width=width())
+    for verdict in verdicts(names, scanner_for(settings), from_start=from_start):
+        write(verdict)
+    return 0
 
 
 def _words(given: Sequence[str] | None) -> frozenset[str]:

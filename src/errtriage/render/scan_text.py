@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from errtriage.model import Action, Outcome
+from errtriage.model import Action, Outcome, Verdict
 from errtriage.render.terminal import Terminal
-from errtriage.render.words import ACTIONS, LABELS, OUTCOMES
+from errtriage.render.words import ACTIONS, LABELS, OUTCOMES, identity
 from errtriage.survey import GroupShown, Survey
 
 #: So many groups are shown in full; those after them in one line each.
@@ -42,6 +42,20 @@ def render(survey: Survey, stream: TextIO, *, color: bool, width: int | None) ->
         terminal.line()
         terminal.line(Text(f"{survey.hidden:,} more groups are left out by --top.", "dim"))
     _skipped(terminal, survey)
+
+
+def line_writer(stream: TextIO, *, color: bool, width: int | None) -> Callable[[Verdict], None]:
+    """What writes a verdict in one line, for a log that is followed."""
+    terminal = Terminal(stream, color=color, width=width)
+
+    def write(verdict: Verdict) -> None:
+        label = Text(f" {OUTCOMES[verdict.outcome].upper()} ", LABELS[verdict.outcome])
+        place = f"{verdict.source.file}:{verdict.source.line}"
+        quoted = f"  quote {verdict.correlation_id}" if verdict.correlation_id else ""
+        terminal.line(Text.assemble(label, f" {ACTIONS[verdict.action]}  ", (identity(verdict), "dim"), quoted, (f"  {place}", "dim")))
+        stream.flush()
+
+    return write
 
 
 def _totals(terminal: Terminal, survey: Survey) -> None:
