@@ -40,6 +40,8 @@ class Text(NamedTuple):
     lines: list[int]
     wrappers: tuple[str, ...] = ()
     written: list[Any] | None = None
+    #: Where it stands in the file's text as it is; -1 where it was put together anew.
+    offset: int = -1
 
     def place(self, line: int) -> int:
         """The line of the file for a line of this text (both 1-based)."""
@@ -67,13 +69,14 @@ def split(text: str, first_line: int) -> Iterator[list[Text]]:
         return
     lines = [line_of(line) for line in raw]
     kinds = _kinds(raw, lines)
-    position = 0
+    position = offset = 0
     for kind, group in groupby(kinds):
         start, position = position, position + len(list(group))
         if kind:
             yield _carried(kind, lines, range(start, position), first_line)
         else:
-            yield [Text("\n".join(raw[start:position]), list(range(first_line + start, first_line + position)))]
+            yield [Text("\n".join(raw[start:position]), list(range(first_line + start, first_line + position)), offset=offset)]
+        offset += sum(len(line) + 1 for line in raw[start:position])
 
 
 def _kinds(raw: list[str], lines: list[_Line | None]) -> list[str]:
@@ -161,10 +164,12 @@ def events(text: str, first_line: int) -> Iterator[Text]:
     """Yield the events of a server-sent event stream (WHATWG HTML, 9.2), and what stands around them."""
     raw = text.split("\n")
     fields = [_FIELD.match(line.rstrip("\r")) for line in raw]
+    after = 0
     for streamed, group in groupby(range(len(raw)), key=lambda i: fields[i] is not None):
         numbers = list(group)
+        offset, after = after, after + sum(len(raw[i]) + 1 for i in numbers)
         if not streamed or not any(raw[i].startswith("data:") for i in numbers):
-            yield Text("\n".join(raw[i] for i in numbers), [first_line + i for i in numbers])
+            yield Text("\n".join(raw[i] for i in numbers), [first_line + i for i in numbers], offset=offset)
             continue
         for blank, event in groupby(numbers, key=lambda i: not raw[i].strip("\r")):
             own = list(event)

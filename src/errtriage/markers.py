@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from string import ascii_letters, digits
 from typing import Any, NamedTuple
 
 from errtriage.contracts import Contracts
@@ -38,10 +39,17 @@ class Marker(NamedTuple):
 
 def _literals(marker: Mapping[str, Any]) -> list[str]:
     """The literals of which one stands in every text that has the marker."""
-    if "text" in marker:
-        return [marker["text"]]
+    return [marker["text"]] if "text" in marker else [*_rare(marker), *_usual(marker)]
+
+
+def _rare(marker: Mapping[str, Any]) -> list[str]:
+    return [marker["member"] + rare for rare in _RARE]
+
+
+def _usual(marker: Mapping[str, Any]) -> list[str]:
+    """A member as JSON, Python and Node write it, up to the first character of its value."""
     name = marker["member"]
-    found = [name + rare for rare in _RARE]
+    found = []
     for begin in marker["begins"]:
         if begin == '"':
             found += [name + between for between in ('":"', '": "', "': '", "': \"", ": '", ': "', "='", '="')]
@@ -51,12 +59,26 @@ def _literals(marker: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def _unusual(marker: Mapping[str, Any]) -> str:
+    """A pattern for what ``_usual`` finds, without the texts that the marker excepts."""
+    return rf"""{marker["member"]}["']?[:=] ?["']{_other(marker["except"], first=True)}"""
+
+
+def _other(words: list[str], *, first: bool = False) -> str:
+    """A pattern for the begin of any text but these words."""
+    starts = sorted({word[:1] for word in words if word})
+    # Behind the last letter of a word another one makes it another word; before, whatever is no letter of it.
+    none = "[^" + "".join(starts) + "]" if starts and not first else "[" + "".join(sorted({*ascii_letters, *digits, "_"} - set(starts))) + "]"
+    more = [start + _other([word[1:] for word in words if word.startswith(start)]) for start in starts]
+    return f"(?:{'|'.join([none, *more])})"
+
+
 def _fits(marker: Mapping[str, Any]) -> re.Pattern[bytes] | None:
     """What stands at the begin of a literal of the marker, if it is what is looked for."""
     if "text" in marker:
         return None
     others = "".join(rf"(?!{word}(?![a-zA-Z0-9_]))" for word in marker.get("except", ()))
-    begins = [re.escape(form) for begin in marker["begins"] if begin != '"' for form in {begin, _PYTHON.get(begin, begin)}]
+    begins = [re.escape(form) for begin in marker["begins"] if begin != '"' for form in sorted({begin, _PYTHON.get(begin, begin)})]
     # In the gap before a text the last character is its quote.
     alternatives = [rf"[^a-zA-Z0-9_]{{1,200}}?(?:{'|'.join(begins)})"] if begins else []
     if '"' in marker["begins"]:
@@ -69,15 +91,22 @@ class Search:
 
     def __init__(self, contracts: Contracts) -> None:
         self._markers: dict[str, list[Marker]] = {text: [Marker()] for text in _ALWAYS}
+        patterns: dict[str, tuple[bytes, ...]] = {}
+        hyperscan = _hyperscan()
         for contract in contracts:
             for shape in contract.shapes:
-                for marker in shape.data.get("markers", ()):
-                    words = tuple(word.encode() for word in marker.get("with", ()))
-                    for literal in _literals(marker):
-                        self._add(literal, Marker(_fits(marker), words))
+                for data in shape.data.get("markers", ()):
+                    words = tuple(word.encode() for word in data.get("with", ()))
+                    # A member whose usual value is none that is looked for would be found on every other line.
+                    by_pattern = "except" in data and hyperscan
+                    if by_pattern:
+                        patterns[_unusual(data)] = words
+                    for literal in _rare(data) if by_pattern else _literals(data):
+                        self._add(literal, Marker(_fits(data), words))
         literals = [literal.encode() for literal in self._markers]
         self._by_number = list(zip(map(len, literals), self._markers.values(), strict=True))
-        self._scan = _hyperscan(literals) or _patterns(literals)
+        self._by_pattern = list(patterns.values())
+        self._scan = _hyperscan_search(hyperscan, literals, list(patterns)) if hyperscan else _patterns(literals)
 
     def _add(self, literal: str, marker: Marker) -> None:
         """Add a marker to those of a literal; where two ask the same, the words of either will do."""
@@ -89,7 +118,7 @@ class Search:
         known.append(marker)
 
     def candidates(self, data: bytes | bytearray) -> list[tuple[int, int]]:
-        """Where a literal was found, in order: its number, and the offset of its last byte."""
+        """Where something was found, in order: the number of what, and the offset of its last byte."""
         found, docker = self._scan(data)
         if docker and (cut := [(_CUT, match.end() - 1) for match in _CUT_BY_DOCKER.finditer(data)]):
             found = sorted([*found, *cut], key=lambda each: each[1])
@@ -99,6 +128,8 @@ class Search:
         """The words of which one must stand in the record around a candidate (none: it need not), or None for no hit."""
         if number == _CUT:
             return ()
+        if number >= len(self._by_number):
+            return self._by_pattern[number - len(self._by_number)]
         length, markers = self._by_number[number]
         words: tuple[bytes, ...] | None = None
         for fits, wanted in markers:
@@ -109,33 +140,54 @@ class Search:
         return words
 
 
+#: Gives number and last offset of each literal and pattern found, and whether there are lines of Docker's.
 _Scan = Callable[[Any], tuple[list[tuple[int, int]], bool]]
 
 
-def _hyperscan(literals: list[bytes]) -> _Scan | None:
-    """A search that gives number and last offset of each literal found, and whether there are lines of Docker's."""
+def _hyperscan() -> Any:
     try:
         import hyperscan
     except ImportError:  # there is no wheel for every platform
         return None
-    database = hyperscan.Database()
-    expressions = [*literals, _DOCKER]
+    return hyperscan
+
+
+def _hyperscan_search(hyperscan: Any, literals: list[bytes], patterns: list[str]) -> _Scan:
+    """One pass for all literals, and one for the patterns, which together would be slower than both."""
+    docker = len(literals) + len(patterns)
+    first = hyperscan.Database()
+    numbers = [*range(len(literals)), docker]
     flags = [0] * len(literals) + [hyperscan.HS_FLAG_SINGLEMATCH]
-    database.compile(expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=flags, literal=True)
-    last = len(literals)
+    first.compile(expressions=[*literals, _DOCKER], ids=numbers, elements=len(numbers), flags=flags, literal=True)
+    second = hyperscan.Database()
+    numbers = list(range(len(literals), docker))
+    if patterns:
+        second.compile(expressions=[pattern.encode() for pattern in patterns], ids=numbers, elements=len(numbers), flags=0)
 
     def scan(data: Any) -> tuple[list[tuple[int, int]], bool]:
         found: list[tuple[int, int]] = []
+        seen: list[int] = []
         add = found.append
 
         def hit(number: int, _from: int, to: int, _flags: int, _context: Any) -> None:
-            add((number, to - 1))
+            if number == docker:
+                seen.append(number)
+            else:
+                add((number, to - 1))
 
-        database.scan(data, match_event_handler=hit)
-        docker = any(number == last for number, _ in found)
-        return ([each for each in found if each[0] != last] if docker else found), docker
+        first.scan(data, match_event_handler=hit)
+        before = len(found)
+        if patterns:
+            second.scan(data, match_event_handler=hit)
+        if len(found) > before:
+            found.sort(key=_offset)
+        return found, bool(seen)
 
     return scan
+
+
+def _offset(candidate: tuple[int, int]) -> int:
+    return candidate[1]
 
 
 def _patterns(literals: list[bytes]) -> _Scan:

@@ -83,13 +83,13 @@ def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[
     if not carriers.MARK.search(text):
         yield from _responses(text, first_line, mended, base, lossy=lossy)
         return
-    lines = _lines_of(mended, text, first_line)
     for texts in carriers.split(text, first_line):
         found = []
         for each in texts:
             # What was carried may bring terminal codes of its own.
             plain, codes = _without_codes(each.text)
-            found += [_carried(record, each, lines) for record in _responses(plain, 1, codes, -1, lossy=lossy)]
+            codes = codes or _within(mended, each)
+            found += [_carried(record, each) for record in _responses(plain, 1, codes, _from(base, each.offset), lossy=lossy)]
         yield from sorted(found, key=lambda record: record.line)
 
 
@@ -99,17 +99,16 @@ def _inside(mended: list[int], text: str) -> bool:
     return any(start < place < end for place in mended)
 
 
-def _lines_of(mended: list[int], text: str, first_line: int) -> set[int]:
-    """The lines in which something was taken out."""
-    lines = _Lines(text, first_line)
-    return {lines.at(offset) for offset in mended}
+def _within(mended: list[int], text: carriers.Text) -> list[int]:
+    """Where something was taken out of a text that stands in the file as it is."""
+    if text.offset < 0 or not mended:
+        return _NOTHING_MENDED
+    return [offset - text.offset for offset in mended if text.offset <= offset <= text.offset + len(text.text)]
 
 
-def _carried(record: Record, text: carriers.Text, mended: set[int]) -> Record:
-    line = text.place(record.line)
-    return record._replace(
-        line=line, wrappers=text.wrappers + record.wrappers, written=text.time(record.line), whole=False, repaired=record.repaired or line in mended
-    )
+def _carried(record: Record, text: carriers.Text) -> Record:
+    whole = record.whole and text.offset >= 0
+    return record._replace(line=text.place(record.line), wrappers=text.wrappers + record.wrappers, written=text.time(record.line), whole=whole)
 
 
 def _is_document(text: str) -> bool:
@@ -134,8 +133,8 @@ def _without_codes(text: str) -> tuple[str, list[int]]:
 
 
 def _from(base: int, offset: int) -> int:
-    """An offset in a part of the text as one in the text; ``base`` is where the part starts, or -1 for nowhere."""
-    return base + offset if base >= 0 else -1
+    """An offset in a part of the text as one in the text; either may be -1, for nowhere."""
+    return base + offset if base >= 0 and offset >= 0 else -1
 
 
 def _responses(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
@@ -161,11 +160,9 @@ def _events(text: str, first_line: int, mended: list[int], base: int, *, lossy: 
         from errtriage import carriers
 
         if carriers.EVENT_MARK.search(text):
-            lines = _lines_of(mended, text, first_line)
             for each in carriers.events(text, first_line):
-                for record in _values(each.text, 1, _NOTHING_MENDED, -1, lossy=lossy):
-                    line = each.place(record.line)
-                    yield record._replace(line=line, wrappers=each.wrappers, repaired=record.repaired or line in lines)
+                for record in _values(each.text, 1, _within(mended, each), _from(base, each.offset), lossy=lossy):
+                    yield record._replace(line=each.place(record.line), wrappers=each.wrappers)
             return
     yield from _values(text, first_line, mended, base, lossy=lossy)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ import orjson
 from errtriage import inputs, payloads
 from errtriage.boundaries import Lines
 from errtriage.contracts import bundled
-from errtriage.markers import Search, search_for
+from errtriage.markers import search_for
 from errtriage.model import Payload, Place, Verdict
 from errtriage.moments import of_line, of_payload, of_value, way_to
 from errtriage.pointers import follow_parts
@@ -39,9 +38,10 @@ _QUOTES = re.compile("[\"'`“‘(]|[{\\[](?=[\\[{])")
 _NEWLINE, _RETURN = 10, 13
 #: How much of the words before a value is kept, in characters (as ``payloads`` keeps it).
 _WORDS = 1024
+#: How much longer than its first slice a process's buffer is: slices end where records do.
+_SPARE = 1 << 20
 #: How many signatures are remembered.
 _MOST_KNOWN = 10_000
-_NOT_PLAIN = (b"MCP error ", b'"MESSAGE"', b"\x1b", b"\0")
 _LONG_DIGITS = re.compile(rb"\d{19}")
 
 
@@ -198,14 +198,14 @@ class Scanner:
     def _again(self, counted: list[Counted], when: Moment | None, work: _Work) -> bool:
         """Count a record like one that was counted before, unless something of it has to be kept."""
         tally = work.result.tally
-        groups = [tally.groups.get(each.key) for each in counted]
-        if any(group is None or (each.has_id and group.wants_id()) for group, each in zip(groups, counted, strict=True)):
-            return False
+        for each in counted:
+            group = tally.groups.get(each.key)
+            if group is None or (each.has_id and group.wants_id()):
+                return False
         if self._within(when):
             tally.payloads += len(counted)
-            for group, each in zip(groups, counted, strict=True):
-                if group is not None:
-                    group.add(when, each.operation, work.spot(work.line))
+            for each in counted:
+                tally.groups[each.key].add(when, each.operation, work.spot(work.line))
         return True
 
     def _within(self, when: Moment | None) -> bool:
@@ -221,16 +221,17 @@ class Scanner:
     def _read(self, part: Slice) -> bytearray:
         """The bytes of a slice, in a buffer that is used again: touching new memory takes longer than reading."""
         size = part.end - part.start
-        if len(self._buffer) < size:
-            self._buffer = bytearray(size)
+        if not self._buffer:
+            self._buffer = bytearray(size + _SPARE)
+        # Within what was once allocated, both are only a matter of where it ends.
+        self._buffer.extend(bytes(max(0, size - len(self._buffer))))
+        del self._buffer[size:]
         with open(part.path, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered
             file.seek(part.start)
             view = memoryview(self._buffer)
             filled = 0
             while filled < size and (count := file.readinto(view[filled:size])):
                 filled += count
-        if filled == len(self._buffer):
-            return self._buffer
         view.release()
         del self._buffer[filled:]
         return self._buffer
@@ -242,8 +243,16 @@ class Scanner:
             self._whole(work, 0, len(data))
             return
         lines = Lines(data)
-        done = 0
-        for searched, number, found, at in self._candidates(data, self._search):
+        # Terminal codes and NUL characters may stand in the middle of what is looked for.
+        searched = _CODES.sub(b"", data) if b"\x1b" in data or b"\0" in data else data
+        done = at = before = 0
+        for number, found in self._search.candidates(searched):
+            if searched is data:
+                at = found
+            else:  # codes hold no newlines, so a line is the same line without them
+                for _ in range(searched.count(b"\n", before, found)):
+                    at = data.find(b"\n", at) + 1
+                before = found
             if at < done or (words := self._search.confirm(searched, number, found)) is None:
                 continue
             start = data.rfind(b"\n", done, at) + 1 or done
@@ -252,7 +261,7 @@ class Scanner:
             alone = _is_alone(data, start, end)
             if not alone:
                 start, end = lines.region(at)
-            if words and not any(data.find(word, start, end) >= 0 for word in words):
+            if words and not _any_in(data, words, start, end):
                 continue
             read = _value(bytes(data[start:end])) if alone else None
             if alone and not read:
@@ -291,23 +300,12 @@ class Scanner:
             self._take(payload, work)
         work.troubles += self.triage.troubles
 
-    def _candidates(self, data: bytes | bytearray, search: Search) -> Iterator[tuple[bytes | bytearray, int, int, int]]:
-        """What the search found: in which bytes and with which number, and where that is in the slice.
 
-        Terminal codes and NUL characters may stand in the middle of what is looked for, so they are taken out before.
-        """
-        if b"\x1b" not in data and b"\0" not in data:
-            for number, at in search.candidates(data):
-                yield data, number, at, at
-            return
-        plain = _CODES.sub(b"", data)
-        at = before = 0
-        for number, found in search.candidates(plain):
-            # Codes hold no newlines, so a line is the same line without them.
-            for _ in range(plain.count(b"\n", before, found)):
-                at = data.find(b"\n", at) + 1
-            before = found
-            yield plain, number, found, at
+def _any_in(data: bytes | bytearray, words: tuple[bytes, ...], start: int, end: int) -> bool:
+    for word in words:  # noqa: SIM110 - the loop is faster, and runs for every hit
+        if data.find(word, start, end) >= 0:
+            return True
+    return False
 
 
 def _is_alone(data: bytes | bytearray, start: int, end: int) -> bool:
@@ -325,7 +323,7 @@ def _value(line: bytes) -> tuple[Any, str, bytes] | None:
     more to read it.
     """
     begin = line.find(b"{")
-    if begin < 0 or any(mark in line for mark in _NOT_PLAIN):
+    if begin < 0 or b"MCP error " in line or b'"MESSAGE"' in line or b"\x1b" in line or b"\0" in line:
         return None
     try:
         prefix = line[:begin].decode()

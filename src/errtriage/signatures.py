@@ -20,8 +20,6 @@ from errtriage.pointers import pointer_parts
 _WRAPPERS = frozenset(
     ("jsonrpc", "method", "type", "role", "isError", "is_error", "resultType", "result_type", "toolName", "tool_name", "stream", "$schema", "name", "id")
 )
-#: A text that may hold more JSON, a response, or an error: what is in it has to be read.
-_HOLDS_MORE = (b"(", b"HTTP/", b"MCP error ", b"data:")
 #: Keywords of conditions for which a text's own characters count, beyond those that are followed here.
 _OTHER_KEYWORDS = frozenset(
     ("minLength", "maxLength", "format", "contentEncoding", "contentMediaType", "contains", "patternProperties", "propertyNames", "multipleOf")
@@ -82,7 +80,8 @@ class Signatures:
 
         ``written`` is the record as it stands in the log.
         """
-        if self._blind or any(mark in written for mark in _HOLDS_MORE):
+        # Texts with these may hold more JSON, a response, or an error: what is in them has to be read.
+        if self._blind or b"(" in written or b"HTTP/" in written or b"MCP error " in written or b"data:" in written:
             return None
         last = prefix.rsplit(maxsplit=1)[-1].removesuffix(":") if prefix else ""
         tokens: list[Any] = [last if last in self._words else bool(prefix)]
