@@ -245,9 +245,12 @@ def test_what_is_gone_from_a_baseline_is_said(run: Run, tmp_path: Path) -> None:
 
 BROKEN_BASELINES = [
     (None, "The baseline known.json cannot be read: No such file or directory. Make it with --write-baseline known.json."),
-    ("no JSON", "known.json is no baseline of this version of errtriage. Make it anew with --write-baseline known.json."),
-    ('{"version": 2, "findings": []}', "known.json is no baseline of this version of errtriage. Make it anew with --write-baseline known.json."),
-    ('{"version": 1, "findings": [{"file": 1}]}', "An entry of the baseline known.json is damaged. Make it anew with --write-baseline known.json."),
+    ("no JSON", "known.json is no baseline of this version of errtriage. Delete it, and make it anew with --write-baseline known.json."),
+    ('{"version": 2, "findings": []}', "known.json is no baseline of this version of errtriage. Delete it, and make it anew with --write-baseline known.json."),
+    (
+        '{"version": 1, "findings": [{"file": 1}]}',
+        "An entry of the baseline known.json is damaged. Delete it, and make it anew with --write-baseline known.json.",
+    ),
 ]
 
 
@@ -265,7 +268,7 @@ SETTINGS = [
     ('select = ["OV101"]', 0, []),
     ('ignore = ["OV105"]', 0, []),
     ('fail-on = "warning"', 1, ["OV105"]),
-    ('contract = "coffeechats"\nfail-on = "note"', 1, ["ET003"]),
+    ('contract = "coffeechats"\nfail-on = "note"', 1, ["CC103", "ET003", "CC107"]),
     ("", 0, ["OV105"]),
 ]
 
@@ -302,8 +305,8 @@ MISTAKES = [
     ('select = "OV"', 'In {file}, select must be a list of texts, such as select = ["OV105"].'),
     ("fail-on = 3", 'In {file}, fail-on must be a text, such as fail-on = "warning".'),
     ('fail-on = "eror"', "In {file}, fail-on: There is no level 'eror'. Did you mean 'error'? Known: error, warning, note."),
-    ('ignore = ["XX1"]', "There is no rule 'XX1'. "),
-    ('contract = "ovstorag"', "There is no contract 'ovstorag'. Did you mean 'ovstorage'? "),
+    ('ignore = ["XX1"]', "In {file}: There is no rule 'XX1'. "),
+    ('contract = "ovstorag"', "In {file}: There is no contract 'ovstorag'. Did you mean 'ovstorage'? "),
     ("select = [", "{file} is no TOML: "),
 ]
 
@@ -366,3 +369,142 @@ def test_the_hook_of_pre_commit_checks_a_repository(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search(r"captures/bad\.json\n +1:\d+  error    OV101  /error/retryable", done.stdout), done.stdout + done.stderr
     assert "2 files, 2 payloads: 1 error." in done.stdout
+
+
+# What once went wrong
+
+
+def test_nothing_to_check_is_no_bug_with_any_number_of_workers(run: Run, tmp_path: Path) -> None:
+    for workers in ("1", "2"):
+        assert run("lint", "--workers", workers, str(tmp_path)).returncode == 0
+        assert run("lint", "--workers", workers, str(tmp_path / "gone")).returncode == 2
+
+
+def test_a_file_nested_too_deep_does_not_stop_the_others(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[" * 3000 + "]" * 3000)
+    (tmp_path / "b.json").write_text(BAD)
+    assert found(run, ".", cwd=tmp_path) == ["ET001", "OV101"]
+
+
+def test_every_response_of_a_capture_has_its_own_finding(run: Run) -> None:
+    entries = [{"response": {"status": 429, "headers": [{"name": "a", "value": "b"}], "content": {"text": f'{{"n": {i}}}'}}} for i in range(5)]
+    har = json.dumps({"log": {"entries": entries}}, indent=1)
+    done = json.loads(run("lint", "--select", "CC", "--contract", "coffeechats", "--format", "json", "-", stdin=har).stdout)
+    lines = har.split("\n")
+    assert [finding["rule"] for finding in done["findings"]] == ["CC108"] * 5
+    assert [lines[finding["line"] - 1].strip() for finding in done["findings"]] == [f'"text": "{{\\"n\\": {i}}}"' for i in range(5)]
+
+
+def test_a_pipe_in_a_folder_is_passed_over(run: Run, tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "a.json")
+    (tmp_path / "b.json").write_text(BAD)
+    assert found(run, ".", cwd=tmp_path) == ["OV101"]
+
+
+def test_standard_input_is_read_beside_many_files(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "big.log").write_text("nothing here\n" * 300_000)
+    (tmp_path / "big2.log").write_text("nothing here\n" * 300_000)
+    assert found(run, "--workers", "2", "big.log", "-", "big2.log", stdin=BAD, cwd=tmp_path) == ["ET001", "OV101", "ET001"]
+
+
+@pytest.mark.parametrize("format", [*FORMATS, "junit"])
+def test_a_name_that_is_no_text_is_no_bug(run: Run, format: str, tmp_path: Path) -> None:
+    import os
+
+    (tmp_path / os.fsdecode(b"b\xff.json")).write_text(BAD)
+    assert run("lint", "--format", format, ".", os.fsdecode(b"gone\xff"), cwd=tmp_path).returncode == 2
+
+
+HIDDEN = [
+    '"resource": "https://x.example/a?b\\u003d1\\u0026sig\\u003dS3CR3TVALUE"',
+    '"note": "password\\u003dS3CR3TVALUE"',
+    '"note": "Bearer\\tS3CR3TVALUE"',
+    '"api_\\u006bey": "S3CR3TVALUE"',
+    '"note": "ghp_S3CR3TVALUE\\u001b[0m0123456789"',
+    '"password":\n"S3CR3TVALUE"',
+    '"note": "' + json.dumps({"deep": 'password\\u003dS3CR3TVALUE"'})[1:-1].replace('"', '\\"') + '"',
+]
+
+
+@pytest.mark.parametrize("member", HIDDEN)
+def test_a_secret_behind_escapes_or_on_the_line_above_is_not_shown(run: Run, member: str) -> None:
+    envelope = '{"v": "0.1", "ok": false, "operation": "o", ' + member + ', "error": {"code": "NotFound", "message": "m", "retryable": true}}'
+    for format in [*FORMATS, "junit"]:
+        assert b"S3CR3TVALUE" not in run("lint", "--format", format, "--fail-on", "warning", "-", stdin=envelope).stdout
+
+
+def test_many_findings_in_one_string_take_no_longer_each(run: Run) -> None:
+    envelopes = [{**ENVELOPE, "operation": f"o{i}", "error": {**ENVELOPE["error"], "retryable": True}} for i in range(3000)]  # type: ignore[dict-item]
+    done = run("lint", "--format", "github", "-", stdin=json.dumps({"msg": json.dumps(envelopes)}))
+    assert done.stdout.decode().splitlines()[-1].startswith("2990 more findings")
+
+
+def test_a_capture_is_never_overwritten_by_a_baseline(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(BAD)
+    done = run("lint", "--write-baseline", "a.json", "b.json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, b"errtriage: a.json is there already, and is no baseline. Name another file, or delete it first.\n")
+    assert (tmp_path / "a.json").read_text() == BAD
+
+
+def test_what_was_not_looked_for_is_not_gone_from_a_baseline(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(BAD)
+    (tmp_path / "b.json").write_text(BAD)
+    run("lint", "--write-baseline", "known.json", ".", cwd=tmp_path)
+    (tmp_path / "a.json").write_text(CLEAN)
+    assert run("lint", "--baseline", "known.json", "b.json", cwd=tmp_path).stderr == b""
+    assert run("lint", "--baseline", "known.json", "--select", "CC", ".", cwd=tmp_path).stderr == b""
+    assert run("lint", "--baseline", "known.json", ".", cwd=tmp_path).stderr.startswith(b"errtriage: 1 findings of the baseline are gone; ")
+
+
+def test_a_baseline_is_no_capture_and_holds_behind_links(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "caps").mkdir()
+    (tmp_path / "caps" / "a.json").write_text(BAD)
+    (tmp_path / "link").symlink_to("caps")
+    run("lint", "--write-baseline", "caps/known.json", "caps", cwd=tmp_path)
+    assert found(run, "--baseline", "caps/known.json", "caps", cwd=tmp_path) == []
+    assert found(run, "--baseline", "caps/known.json", "link/a.json", cwd=tmp_path) == []
+
+
+def test_a_hint_beside_any_other_answer_is_found(run: Run) -> None:
+    hint = {"coffeechats/retry": {"code": "PERMIT_BACKPRESSURE", "retryAfterMs": 100, "retryable": True}}
+    refused = {"isError": True, "content": [{"type": "text", "text": "Not here"}], "_meta": hint}
+    assert found(run, "-", stdin=json.dumps(refused)) == ["CC104"]
+    accepted = {"structuredContent": {"tag": "accepted", "scenario": "loading", "operationId": "o"}, "_meta": {"coffeechats/retry": "soon"}}
+    assert found(run, "-", stdin=json.dumps(accepted)) == ["CC105"]
+
+
+def test_broken_json_is_shown_where_it_breaks(run: Run) -> None:
+    (finding,) = json.loads(run("lint", "--format", "json", "-", stdin='{\n "v": "0.1"\n "ok": false\n}\n').stdout)["findings"]
+    assert (finding["rule"], finding["line"], finding["column"]) == ("ET001", 3, 2)
+
+
+def test_a_damaged_compressed_file_could_not_be_read(run: Run, tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(BAD.encode() * 2000)[:-40])
+    done = run("lint", "--format", "json", ".", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "could not be read whole: its gzip data is damaged or cut short" in json.loads(done.stdout)["unread"][0]["reason"]
+
+
+def test_options_win_over_what_a_project_ignores(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "errtriage.toml").write_text('ignore = ["OV101"]')
+    assert found(run, "-", stdin=BAD, cwd=tmp_path) == []
+    assert found(run, "--select", "OV101", "-", stdin=BAD, cwd=tmp_path) == ["OV101"]
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore", "--baseline", "--write-baseline"])
+def test_an_empty_option_is_wrong_usage(run: Run, option: str) -> None:
+    done = run("lint", option, "", "-", stdin=BAD)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().endswith("Is a variable empty?\n")
+
+
+def test_settings_may_stand_under_their_header_in_the_own_file_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "errtriage.toml").write_text('[tool.errtriage]\nselect = ["OV101,OV102"]')
+    assert found(run, "-", stdin=WARNED, cwd=tmp_path) == []
+    (tmp_path / "errtriage.toml").unlink()
+    (tmp_path / "pyproject.toml").write_text('tool = "x"')
+    assert found(run, "-", stdin=WARNED, cwd=tmp_path) == ["OV105"]

@@ -52,7 +52,7 @@ def test_what_gitignore_excludes_is_left_out_unless_named(folder: Path) -> None:
     want = ["r/a/keep.json", "r/a/yes.log", "r/a/build/y.json"]
     assert listed("r") == want
     assert listed("r/a") == want  # the rules above it count too
-    assert listed("r/a/no.log", "r/build") == ["r/a/no.log"]
+    assert listed("r/a/no.log", "r/build") == ["r/a/no.log", "r/build/x.json"]
     os.chdir("r/a")
     assert listed(".") == ["keep.json", "yes.log", "build/y.json"]
 
@@ -89,3 +89,17 @@ def test_what_is_not_there_is_said(folder: Path) -> None:
         ("file/below", "there is no such file or folder"),
         ("a\0b", "it is no name of a file"),
     ]
+
+
+def test_a_line_of_gitignore_that_says_nothing_is_passed_over(folder: Path) -> None:
+    make("r/.git/config", "r/a.json", "r/b.json", "r/foo.json")
+    (folder / "r" / ".gitignore").write_text("!\n\\\nfoo\\\n[z-a]\n\n# words\nb.json\n")
+    assert listed("r") == ["r/a.json", "r/foo.json"]
+
+
+def test_an_excluded_folder_that_is_named_is_walked(folder: Path) -> None:
+    make("r/.git/config", "r/caps/a.json", "r/caps/b.log")
+    (folder / "r" / ".gitignore").write_text("caps\n*.log\n")
+    (folder / "r" / "caps" / ".gitignore").write_text("b.log\n")
+    assert listed("r") == []
+    assert listed("r/caps") == ["r/caps/a.json"]

@@ -24,9 +24,32 @@ def instead(data: bytes, text: str) -> str:
         value, _ = jsontext.read(text)
     except jsontext.Unreadable as error:
         return _in_lines(text, error.at)
+    except jsontext.TooDeep as error:
+        return str(error)
     if isinstance(value, dict):
         return f"it is a JSON object with {_keys(value)}, which is none of their shapes"
     return f"it is a JSON array of {len(value)}, none of a known shape" if isinstance(value, list) else "it is a single JSON value, not an object"
+
+
+def broken_at(text: str) -> int | None:
+    """Where a text that begins as a JSON document stops being one, in characters; None for any other text."""
+    if text.lstrip()[:1] not in ("{", "[") or _is_json(text.lstrip().partition("\n")[0]):
+        return None  # no document, or one a line
+    try:
+        jsontext.read(text)
+    except jsontext.Unreadable as error:
+        return min(error.at, max(0, len(text) - 1))
+    except jsontext.TooDeep:
+        pass
+    return None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        jsontext.read(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _in_lines(text: str, at: int) -> str:

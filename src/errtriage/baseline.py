@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,10 @@ class Baseline:
                 new.append(finding)
         return report._replace(findings=tuple(new))
 
-    @property
-    def gone(self) -> int:
-        """How many known findings did not occur (so far)."""
-        return sum(self._left.values())
+    def gone(self, reports: Iterable[FileReport], rules: Container[str]) -> int:
+        """How many known findings did not occur, of those that were looked for: in these files, and by these rules."""
+        files = {_file(report.file, self._folder) for report in reports if report.failure is None}
+        return sum(count for (file, rule, *_), count in self._left.items() if file in files and rule in rules)
 
 
 def read(name: str) -> Baseline:
@@ -57,13 +57,26 @@ def read(name: str) -> Baseline:
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.get("version") != VERSION or not isinstance(document.get("findings"), list):
-        raise Failure(f"{name} is no baseline of this version of errtriage.", f"Make it anew with --write-baseline {name}.")
+        raise Failure(f"{name} is no baseline of this version of errtriage.", f"Delete it, and make it anew with --write-baseline {name}.")
     known: Counter[_Key] = Counter()
     for each in document["findings"]:
-        if not isinstance(each, dict) or not all(isinstance(each.get(field), str) for field in _FIELDS) or type(each.get("count")) is not int:
-            raise Failure(f"An entry of the baseline {name} is damaged.", f"Make it anew with --write-baseline {name}.")
+        if not isinstance(each, dict) or not all(isinstance(each.get(field), str) for field in _FIELDS) or not _is_count(each.get("count")):
+            raise Failure(f"An entry of the baseline {name} is damaged.", f"Delete it, and make it anew with --write-baseline {name}.")
         known[tuple(each[field] for field in _FIELDS)] += each["count"]
     return Baseline(known, path.resolve().parent)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def check(name: str) -> None:
+    """Raise Failure where a file of this name is something else than a baseline, so that nothing is overwritten."""
+    if Path(name).exists() and Path(name).stat().st_size:
+        try:
+            read(name)
+        except Failure:
+            raise Failure(f"{name} is there already, and is no baseline.", "Name another file, or delete it first.") from None
 
 
 def write(name: str, reports: Iterable[FileReport]) -> int:
@@ -79,5 +92,9 @@ def write(name: str, reports: Iterable[FileReport]) -> int:
 
 
 def _key(finding: Located, folder: Path) -> _Key:
-    file = finding.file if finding.file == "-" else os.path.relpath(finding.file, folder).replace(os.sep, "/")
-    return file, finding.rule, finding.pointer, finding.message
+    return _file(finding.file, folder), finding.rule, finding.pointer, finding.message
+
+
+def _file(name: str, folder: Path) -> str:
+    """A file as it is named from a folder, whatever links lead there."""
+    return name if name == "-" else os.path.relpath(os.path.realpath(name), folder).replace(os.sep, "/")

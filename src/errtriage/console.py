@@ -36,6 +36,8 @@ class Color(StrEnum):
 
 def say(message: str) -> None:
     """One line for people, on standard error."""
+    if sys.stderr is None:  # closed by the shell, and standard output is for results
+        return
     from errtriage.redact import clean, secrets
 
     print(f"errtriage: {secrets(clean(message), ())}", file=sys.stderr)

@@ -41,6 +41,8 @@ def run(function: Callable[[Any], Any], jobs: Iterable[Any], workers: int) -> It
     # The first job runs here: where there is no second one, no process is worth its start, and where there is, its
     # workers begin with what this process has learnt.
     yield from map(function, waiting if workers <= 1 else islice(waiting, 1))
+    if workers <= 1:
+        return
     left: list[Any] = []
     while True:
         left = yield from _pooled(function, left, waiting, workers)

@@ -61,6 +61,8 @@ def wrapper_facts(context: Context) -> Facts:
         _put(facts, is_error=result.is_error)
         facts["mismatch"] = result.mismatch
         facts["silent"] = not (result.text or "").strip() and result.value.get("structuredContent") is None and not result.resources
+    if context.meta is not None:
+        facts["meta"] = context.meta
     if (rpc := context.rpc) is not None:
         both = [name for name in ("result", "error") if rpc.get(name) is not None]
         facts["rpc_members"] = ("neither", "one", "both")[len(both)]

@@ -5,6 +5,7 @@ No output here and no exit codes: a Linter turns the bytes of a file into a repo
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
@@ -16,12 +17,17 @@ from errtriage.model import Failure, Finding, Payload, Place
 from errtriage.pointers import pointer_parts
 from errtriage.redact import clean
 from errtriage.reports import Excerpt, FileReport, Located
+from errtriage.search import unescaped
 from errtriage.verdicts import Triage
 from errtriage.wording import Words
 
 #: How much of a line is read around a finding, in characters, and how much of that is kept to be shown. The first is
 #: longer than any key, so that no part of a secret is shown that was cut before it could be recognised.
-_READ, _SHOWN = 8000, 120
+_READ, _SHOWN = 4000, 120
+#: What no secret goes on behind.
+_BREAK = re.compile(r"[\s\"',;{}]")
+#: How often escapes are decoded before a line is not shown at all.
+_MOST_LEVELS = 8
 
 
 class Settings(NamedTuple):
@@ -91,8 +97,10 @@ class Linter:
         try:
             data, trouble = inputs.decompress(inputs.read(name))
         except Failure as failure:
-            return FileReport(name, failure=str(failure))
+            return FileReport(clean(name), failure=clean(str(failure)))
         report = self.data(name, data)
+        if trouble and data:  # what was read of it counts, but it is not all
+            return report._replace(failure=f"{clean(name)} could not be read whole: {trouble}.")
         return report._replace(troubles=(trouble, *report.troubles)) if trouble else report
 
     def data(self, name: str, data: bytes) -> FileReport:
@@ -107,11 +115,9 @@ class Linter:
             raw += self._pointing(response, self._triage.check_empty(response))
         if not count and not raw:
             raw += self._nothing(data, text)
-        raw = [each for each in raw if each.finding.rule in self._settings.rules]
-        if not raw:
-            return FileReport(name, count, (), tuple(self._triage.troubles))
-        found = dict.fromkeys(self._located(name, text, raw))
-        return FileReport(name, count, tuple(sorted(found, key=_order)), tuple(self._triage.troubles))
+        raw = [each for each in _once(raw) if each.finding.rule in self._settings.rules]
+        found = sorted(self._located(name, text, raw), key=_order) if raw else []
+        return FileReport(clean(name), count, tuple(found), tuple(self._triage.troubles))
 
     def _payload(self, payload: Payload) -> Iterator[_Raw]:
         check = self._triage.check(payload)
@@ -127,7 +133,11 @@ class Linter:
         """Findings with what their pointers lead into."""
         for finding in findings:
             about = self._about[finding.rule]
-            target = rules.wrappers(payload).get(about) if about != "http" else None  # headers are no JSON
+            if about == "http":  # headers are no JSON; a body stands beside them
+                place = places.outermost(payload.context.place)
+                yield _Raw(finding, place, places.Wanted(None, (), place.string or None))
+                continue
+            target = rules.wrappers(payload).get(about)
             parts = pointer_parts(finding.pointer)
             if parts[:1] == ("_meta",) and target is not payload.value:
                 # Rules point into the member alone, whatever object it stands in.
@@ -135,10 +145,12 @@ class Linter:
             yield _Raw(finding, places.holding(payload.context.place, target), places.Wanted(target, parts, payload.context.place.string))
 
     def _nothing(self, data: bytes, text: str) -> Iterator[_Raw]:
-        from errtriage.absence import instead, listed
+        from errtriage.absence import broken_at, instead, listed
 
+        at = broken_at(text)
+        place = Place(start=at) if at is not None else Place()
         for finding in self._own(payloads=0, contracts=listed(self._sought), instead=instead(data, text)):
-            yield _Raw(finding, Place(), places.Wanted(None))
+            yield _Raw(finding, place, places.Wanted(text if at is not None else None))
 
     def _own(self, **facts: Any) -> Iterator[Finding]:
         """The rules of errtriage itself that facts break."""
@@ -162,8 +174,17 @@ class Linter:
         else:
             line, column = lines.place(span.start)
             end_line, end_column = lines.place(span.end)
-            excerpt = _excerpt(lines.line(line), column - 1, end_column - 1 if end_line == line else None, self._triage.show)
+            before = lines.line(line - 1) if line > 1 else ""
+            excerpt = _excerpt(before, lines.line(line), column - 1, end_column - 1 if end_line == line else None, self._triage.show)
         return Located(finding.rule, finding.level, clean(name), line, column, end_line, end_column, finding.pointer, finding.message, excerpt)
+
+
+def _once(raw: Iterable[_Raw]) -> list[_Raw]:
+    """Findings about a wrapper once, where several payloads lie in it; others are as many as there are."""
+    kept: dict[Any, _Raw] = {}
+    for number, each in enumerate(raw):
+        kept.setdefault(number if each.wanted.target is None else (each.finding, id(each.wanted.target)), each)
+    return list(kept.values())
 
 
 def _order(finding: Located) -> tuple[int, int, str, str]:
@@ -197,16 +218,19 @@ class _Lines:
         return self._text[start : end if end >= 0 else None].removesuffix("\r")
 
 
-def _excerpt(line: str, start: int, end: int | None, show: Callable[[str], str]) -> Excerpt:
+def _excerpt(above: str, line: str, start: int, end: int | None, show: Callable[[str], str]) -> Excerpt | None:
     """A line around what is marked in it, without secrets; where hiding one moved the mark, it is left out.
 
-    Without ``end`` the value goes on in further lines, and its first character is marked.
+    Without ``end`` the value goes on in further lines, and its first character is marked. None where only what is around
+    the line, or what its escapes stand for, tells that there is a secret in it.
     """
     end = start + 1 if end is None else end
     first = max(0, start - _READ)
     before, marked, after = line[first:start], line[start:end], line[end : end + _READ]
     whole = before + marked + after
     shown = show(whole)
+    if _is_hidden_only_in(above[-_READ:], whole, shown, show) or (first and not _BREAK.search(whole, 0, max(0, len(before) - _SHOWN))):
+        return None
     if shown == whole:
         cut = max(0, len(before) - _SHOWN)
         return Excerpt(shown[cut : len(before) + max(len(marked), 1) + _SHOWN], len(before) - cut, len(before) - cut + len(marked))
@@ -219,6 +243,21 @@ def _excerpt(line: str, start: int, end: int | None, show: Callable[[str], str])
     if begin is None or finish is None or finish <= begin:
         return Excerpt(shown[cut : cut + 3 * _SHOWN])
     return Excerpt(shown[cut : finish + _SHOWN], begin - cut, finish - cut)
+
+
+def _is_hidden_only_in(above: str, whole: str, shown: str, show: Callable[[str], str]) -> bool:
+    """Whether a secret shows only behind the line before, or when escapes are decoded (as often as they are nested)."""
+    if show(f"{above}\n{whole}") != f"{show(above)}\n{shown}":
+        return True
+    text = shown
+    for _ in range(_MOST_LEVELS):
+        plain = unescaped(text)
+        if plain == text:
+            return False
+        if show(plain) != plain:
+            return True
+        text = plain
+    return True
 
 
 def _common(left: str, right: str) -> int:

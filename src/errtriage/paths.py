@@ -94,8 +94,9 @@ def _walk(top: str) -> Iterator[str]:
         ignored.enter(folder)
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not ignored.covers(folder, f"{name}/"))
         for name in sorted(files):
-            if not name.startswith(".") and _TAKEN.search(name) and not ignored.covers(folder, name):
-                yield str(Path(folder) / name)
+            file = str(Path(folder) / name)
+            if not name.startswith(".") and _TAKEN.search(name) and not ignored.covers(folder, name) and Path(file).is_file():
+                yield file
 
 
 class _Ignored:
@@ -111,6 +112,8 @@ class _Ignored:
             for folder in above:
                 self._add(folder, folder / ".gitignore")
             self._add(above[-1], above[-1] / ".git" / "info" / "exclude")
+        if self.covers(str(above[0].parent), f"{above[0].name}/"):
+            self._specs.clear()  # the folder is excluded, but it was named
 
     def enter(self, folder: str) -> None:
         """Take the rules of a folder that is walked."""
@@ -125,7 +128,8 @@ class _Ignored:
             return
         from pathspec import GitIgnoreSpec
 
-        self._specs.setdefault(str(folder), []).append(GitIgnoreSpec.from_lines(lines))
+        rules = [line for line in lines if _is_rule(line)]
+        self._specs.setdefault(str(folder), []).append(GitIgnoreSpec.from_lines(rules))
 
     def covers(self, folder: str, name: str) -> bool:
         """Whether something in a folder is excluded (a folder's name ends in a slash); the nearest rules count."""
@@ -141,3 +145,14 @@ class _Ignored:
                 return False
             inside = f"{path.name}/{inside}"
             path = path.parent
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line of a .gitignore file says something; git passes over what does not, and so do we."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True

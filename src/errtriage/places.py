@@ -17,7 +17,7 @@ from errtriage.model import Place
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^\s,:\[\]{}\"]+")
 # What stands for one character of a decoded string, or for as many as it has.
-_WRITTEN = re.compile(r'\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|(?P<plain>[^"\\]+)', re.DOTALL)
+_WRITTEN = re.compile(r'\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|(?P<plain>[^"\\]{1,4096})', re.DOTALL)
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
@@ -63,15 +63,27 @@ def locate(text: str, wanted: Sequence[tuple[Place, Wanted]]) -> list[Span | Non
     around = [place.around for place, _ in wanted]
     while inside := [(i, place) for i, place in enumerate(around) if place is not None]:
         strings = _in_own_text(text, [(place, Wanted(None, (), place.string)) for _, place in inside])
+        together: dict[int, list[tuple[int, Place, Span | None]]] = {}
         for (i, place), string in zip(inside, strings, strict=True):
-            spans[i] = _through(_own_text(text, place), string, spans[i])
+            together.setdefault(id(place.string), []).append((i, place, string))
             around[i] = place.around
+        for group in together.values():
+            _, place, string = group[0]
+            for (i, *_), span in zip(group, _through(_own_text(text, place), string, [spans[i] for i, *_ in group]), strict=True):
+                spans[i] = span
     return spans
 
 
 def holding(place: Place, target: Any) -> Place:
     """The innermost place whose JSON has ``target`` as a part; the outermost is not searched, for it may be a large capture."""
     while place.around is not None and (target is None or not _paths(place.root, {id(target)})):
+        place = place.around
+    return place
+
+
+def outermost(place: Place) -> Place:
+    """The place in the text itself that a place lies in."""
+    while place.around is not None:
         place = place.around
     return place
 
@@ -95,20 +107,20 @@ def _in_own_text(text: str, wanted: Sequence[tuple[Place, Wanted]]) -> list[Span
     return spans
 
 
-def _through(text: str, string: Span | None, inner: Span | None) -> Span | None:
-    """A span in a decoded string as one in the text, in which the string is written with its escapes."""
-    if string is None or inner is None or text[string.start] != '"':
-        return string
+def _through(text: str, string: Span | None, inner: Sequence[Span | None]) -> list[Span | None]:
+    """Spans in a decoded string as spans in the text, in which the string is written with its escapes; in one pass."""
+    if string is None or text[string.start] != '"':
+        return [string] * len(inner)
+    written: dict[int, int] = {}
     start, decoded = string.start + 1, 0
-    ends: list[int] = []
-    for target in inner:
+    for target in sorted({offset for span in inner if span is not None for offset in span}):
         while decoded < target and (part := _WRITTEN.match(text, start)):
             plain = part.lastgroup == "plain"
             step = min(part.end() - start, target - decoded) if plain else 1
             decoded += step
             start = start + step if plain else part.end()
-        ends.append(start)
-    return Span(*ends)
+        written[target] = start
+    return [string if span is None else Span(written[span.start], written[span.end]) for span in inner]
 
 
 def _spans(text: str, root: Any, start: int, wanted: Sequence[Wanted]) -> list[Span | None]:

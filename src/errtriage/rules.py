@@ -1,6 +1,7 @@
 """The lint rules: conditions from the packs, and the few general predicates that packs may name.
 
-A rule applies to payloads of its own contract or, with ``about``, to any payload that has this wrapper around it.
+A rule applies to payloads of its own contract or, with ``about``, to any payload that has this wrapper around it,
+whatever contract it is of.
 """
 
 from __future__ import annotations
@@ -34,12 +35,10 @@ def findings(payload: Payload, facts: Facts, words: Words, contracts: Contracts,
 
 @lru_cache(256)
 def _rules_for(contracts: Contracts, name: str, shape: str, present: tuple[str, ...]) -> list[tuple[Rule, Contract]]:
-    """The rules about payloads of a shape that have these wrappers around them, each with its contract."""
+    """The rules about payloads of a shape, or about the wrappers around them, each with its contract."""
     found: list[tuple[Rule, Contract]] = []
     for contract in contracts:
         own = contract.name == name
-        if not own and not contract.data.get("wraps"):
-            continue
         for rule in contract.rules:
             about = rule.get("about")
             applies = about in present if about else own and shape in rule.get("shapes", (shape,))

@@ -140,7 +140,7 @@ class _Scanner:
         if kind == "line":
             return [], start + 1
         end = _line_end(self.text, start)
-        return [Found(start, end, _unescaped(self.text[start:end]))], end
+        return [Found(start, end, unescaped(self.text[start:end]))], end
 
 
 def _behind_prefixes(text: str, start: int) -> Found | None:
@@ -182,7 +182,7 @@ def _literal(text: str, start: int, values: list[Found], position: int, *, names
     return [Found(start, found.end, found.value, found.repaired, found.cut or found.unseen)], max(found.end, start + 1)
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     """A text whose quotes are escaped, without one level of escapes (an escaped string that lost its own quotes)."""
     return paired(_ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text))
 

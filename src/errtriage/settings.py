@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,13 +32,20 @@ def find(folder: Path) -> Project:
     for each in (folder, *folder.parents):
         own = each / "errtriage.toml"
         if own.is_file():
-            return _project(own, _read(own))
+            table = _read(own)
+            return _project(own, _inner(table) if table.keys() == {"tool"} else table)
         shared = each / "pyproject.toml"
         if shared.is_file():
-            table = _read(shared).get("tool", {}).get("errtriage")
-            if table is not None:
-                return _project(shared, table)
+            found = _inner(_read(shared))
+            if found is not None:
+                return _project(shared, found)
     return Project()
+
+
+def _inner(table: Mapping[str, Any]) -> Any:
+    """What stands under ``tool.errtriage``; None where nothing does."""
+    tool = table.get("tool")
+    return tool.get("errtriage") if isinstance(tool, Mapping) else None
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -62,7 +69,12 @@ def _project(file: Path, table: Any) -> Project:
             raise Failure(f'In {file}, {name} must be a list of texts, such as {name} = ["OV105"].')
         if name in _TEXTS and not isinstance(value, str):
             raise Failure(f'In {file}, {name} must be a text, such as {name} = "{_EXAMPLES[name]}".')
-    return Project(str(file), tuple(table.get("select", ())), tuple(table.get("ignore", ())), table.get("fail-on"), table.get("contract"))
+    return Project(str(file), listed(table.get("select", ())), listed(table.get("ignore", ())), table.get("fail-on"), table.get("contract"))
+
+
+def listed(given: Iterable[str]) -> tuple[str, ...]:
+    """Names that may stand in one text, with commas."""
+    return tuple(part.strip() for each in given for part in each.split(",") if part.strip())
 
 
 _EXAMPLES = {"fail-on": "warning", "contract": "ovstorage"}

@@ -200,8 +200,8 @@ class Triage:
         return self._findings(response, facts, Words(facts, self.show, lambda _: False), set())
 
     def _findings(self, payload: Payload, facts: Facts, words: Words, unread: set[str]) -> tuple[Finding, ...]:
-        if payload.unmatched:
-            return ()  # the nearest shape's rules are not about what is no such shape
+        if payload.unmatched and not isinstance(payload.value, dict):
+            return ()
         found = rules.findings(payload, facts, words, self._contracts, unread)
         return tuple(each._replace(pointer=self._show_pointer(each.pointer)) for each in found)
 

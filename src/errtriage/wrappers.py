@@ -134,9 +134,7 @@ class Peeler:
             return
         elif value.get("jsonrpc") == "2.0" and "id" in value and not may_go_on(value):
             self._note_empty(value, context._replace(rpc=value))
-        if (value.get("_meta") and (payload := self._recognise("answer", value, context, value))) or (
-            payload := self._recognise("object", value, context, None)
-        ):
+        if payload := self._as_it_is(value, context):
             yield payload
         elif is_tool_result(value):
             yield from self._tool_result(value, context, depth)
@@ -148,6 +146,14 @@ class Peeler:
             yield from self._rpc_error({"error": value}, context, depth)
         else:
             yield from self._members(value, context, depth)
+
+    def _as_it_is(self, value: dict[str, Any], context: Context) -> Payload | None:
+        """An object as a payload: as an answer with what is beside it in ``_meta``, else as an object."""
+        meta = value.get("_meta")
+        if isinstance(meta, dict):
+            context = context._replace(meta=meta)
+        answer = self._recognise("answer", value, context, value) if meta else None
+        return answer or self._recognise("object", value, context, None)
 
     def _members(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """Search an object that is neither a payload nor a known wrapper: a log record, or a part of one."""

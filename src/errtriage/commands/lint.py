@@ -75,17 +75,24 @@ def lint(
     """
     from errtriage import baseline as baselines
     from errtriage import settings as projects
-    from errtriage.lint import Settings, selected
+    from errtriage.lint import Settings
     from errtriage.paths import expand
     from errtriage.reports import LintReport
     from errtriage.rules import catalogue
 
     project = projects.find(Path.cwd())
     known = {rule["id"]: rule for rule in catalogue()}
-    rules = selected(_ids(select) or project.select, _ids(ignore) or project.ignore, list(known))
+    rules = _rules(select, ignore, project, list(known))
     settings = Settings(_contract(contract, project), rules, redact)
+    for option, file in (("--baseline", baseline), ("--write-baseline", write_baseline)):
+        if file == "":
+            raise Failure(f"{option} names no file.", "Is a variable empty?")
     excused = baselines.read(baseline) if baseline else None
+    if write_baseline:
+        baselines.check(write_baseline)
     listing = expand(paths)
+    ours = {os.path.realpath(file) for file in (baseline, write_baseline) if file}
+    listing.files[:] = [file for file in listing.files if not ours or os.path.realpath(file) not in ours]
     for name, reason in listing.missing:
         say(f"{name} cannot be read: {reason}.")
     for name in listing.empty:
@@ -98,8 +105,9 @@ def lint(
     before = sum(len(report.findings) for report in reports)
     if excused:
         reports = [excused.without_known(report) for report in reports]
-        if excused.gone:
-            say(f"{excused.gone} findings of the baseline are gone; --write-baseline {baseline} takes them out.")
+        gone = excused.gone(reports, rules)
+        if gone:
+            say(f"{gone} findings of the baseline are gone; --write-baseline {baseline} takes them out.")
     report = LintReport(
         [*reports, *(_missing(name, reason) for name, reason in listing.missing)],
         {name: known[name] for name in known if name in rules},
@@ -111,16 +119,32 @@ def lint(
     return 2 if report.unread else int(report.failed)
 
 
-def _ids(given: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(part.strip() for each in given or () for part in each.split(",") if part.strip())
+def _rules(select: list[str] | None, ignore: list[str] | None, project: Project, known: list[str]) -> frozenset[str]:
+    """The rules that count: what the options say or, where they say nothing, what the project says."""
+    from errtriage.lint import selected
+    from errtriage.settings import listed
+
+    if select is None and ignore is None:
+        try:
+            return selected(project.select, project.ignore, known)
+        except Failure as failure:
+            raise Failure(f"In {project.file}: {failure}") from None
+    for option, given in (("--select", select), ("--ignore", ignore)):
+        if given is not None and not listed(given):
+            raise Failure(f"{option} names no rule.", "Is a variable empty?")
+    return selected(listed(select or ()), listed(ignore or ()), known)
 
 
 def _contract(given: str | None, project: Project) -> str | None:
     """The contract to use, checked before any work is done."""
     from errtriage.contracts import bundled
 
-    name = given or project.contract
-    return bundled().get(name).name if name else None
+    if given is not None:
+        return bundled().get(given).name
+    try:
+        return bundled().get(project.contract).name if project.contract else None
+    except Failure as failure:
+        raise Failure(f"In {project.file}: {failure}") from None
 
 
 def _fail_on(given: Level | None, project: Project) -> str:
@@ -139,13 +163,16 @@ def _reports(settings: Any, files: Sequence[str], workers: int | None) -> Iterat
     """The report of every file, in order; many or large files are shared out among processes."""
     from errtriage import executors
     from errtriage.lint import check_files
+    from errtriage.redact import clean
     from errtriage.reports import FileReport
 
     chunks, much = _chunks(files)
     count = workers or (executors.processors() if much else 1)
+    if "-" in files:
+        count = 1  # a worker has no standard input
     for chunk, reports in zip(chunks, executors.run(check_files, [(settings, chunk) for chunk in chunks], min(count, len(chunks))), strict=True):
         if isinstance(reports, executors.Lost):
-            yield from (FileReport(name, failure=f"{name} could not be checked: the process that read it was ended.") for name in chunk)
+            yield from (FileReport(clean(name), failure=f"{name} could not be checked: the process that read it was ended.") for name in chunk)
         else:
             yield from reports
 
@@ -184,9 +211,10 @@ def _told(report: Any) -> Any:
 
 
 def _missing(name: str, reason: str) -> Any:
+    from errtriage.redact import clean
     from errtriage.reports import FileReport
 
-    return FileReport(name, failure=f"{name} cannot be read: {reason}.")
+    return FileReport(clean(name), failure=clean(f"{name} cannot be read: {reason}."))
 
 
 def _write(report: Any, format: Format, color: Color) -> None:

@@ -40,9 +40,10 @@ def rules(
     """
     from errtriage.lint import selected
     from errtriage.rules import catalogue
+    from errtriage.settings import listed
 
     known = catalogue()
-    chosen = selected(rule or (), (), [each["id"] for each in known])
+    chosen = selected(listed(rule or ()), (), [each["id"] for each in known])
     shown = [each for each in known if each["id"] in chosen]
     if format is Format.JSON:
         import orjson
