@@ -31,7 +31,7 @@ if (table) {
     const column = heading.cellIndex;
     const numeric = heading.dataset.kind === "number";
     const before = heading.getAttribute("aria-sort");
-    const descending = before === "none" ? numeric : before === "ascending";
+    const descending = before === "none" ? heading.dataset.first === "descending" : before === "ascending";
     for (const other of table.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
     heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
     const sign = descending ? -1 : 1;
