@@ -30,6 +30,8 @@ def test_a_script_is_the_generated_one(shell: str, pytestconfig: pytest.Config) 
         ("errtriage lint --format s", ["sarif"]),
         ("errtriage lint --fail-on w", ["warning"]),
         ("errtriage rules HT", ["HT101", "HT102"]),
+        ("errtriage scan --format j", ["json", "jsonl"]),
+        ("errtriage scan --only unc", ["uncertain"]),
     ],
 )
 def test_tab_offers_what_fits(run: Run, words: str, offered: list[str]) -> None:

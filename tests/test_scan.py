@@ -127,7 +127,6 @@ NOISE = [
     "",
     "[]",
     "\tat java.lang.Thread",
-    "a {",
     "x: 1,",
     '127.0.0.1 - - [01/May/2031:08:00:00 +0000] "GET / HTTP/1.1" 500 12',
     json.dumps(CALL),

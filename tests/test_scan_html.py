@@ -28,7 +28,14 @@ LOG = "\n".join(
         *(payload(i, "Transient", "ovstorage_read", f"busy-{i}") for i in range(30)),
         *(payload(i, "NotFound", "ovstorage_stat", f"gone-{i}") for i in range(0, 30, 5)),
         payload(7, HOSTILE, HOSTILE, '"><b id="hostile">'),
-        json.dumps({"status": "uncertain", "scenario": "uncertain", "operationId": "op-u", "error": {"code": "OUTCOME_UNKNOWN", "retryable": False, "correlationId": "op-u"}}),
+        json.dumps(
+            {
+                "status": "uncertain",
+                "scenario": "uncertain",
+                "operationId": "op-u",
+                "error": {"code": "OUTCOME_UNKNOWN", "retryable": False, "correlationId": "op-u"},
+            }
+        ),
     ]
 )
 

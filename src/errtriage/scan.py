@@ -31,11 +31,11 @@ from errtriage.wrappers import Calls
 _GOES_ON = frozenset(b",{[(:=+\\\n")
 _COMES_FROM = frozenset(b" \t\r\n}]),;>")
 #: Lines that begin so are read with what is around them: responses, events, carriers.
-_OTHERWISE = re.compile(rb'HTTP/|< |\* |data:|event:|\{"log":|[^{]*?(?:\||std(?:out|err) [PF])')
+_OTHERWISE = re.compile(rb"HTTP/|< |\* |data:|event:|[^{|]*+\||[^{]*?std(?:out|err) [PF]")
 #: Terminal codes (see ``redact``) and NUL characters, in bytes.
 _CODES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|\x00+")
 _QUOTES = re.compile("[\"'`“‘(]|[{\\[](?=[\\[{])")
-_NEWLINE, _RETURN = 10, 13
+_NEWLINE, _RETURN, _BRACE = 10, 13, 123
 #: How much of the words before a value is kept, in characters (as ``payloads`` keeps it).
 _WORDS = 1024
 #: How much longer than its first slice a process's buffer is: slices end where records do.
@@ -200,12 +200,12 @@ class Scanner:
         tally = work.result.tally
         for each in counted:
             group = tally.groups.get(each.key)
-            if group is None or (each.has_id and group.wants_id()):
+            if group is None or group.wants(identifier=each.has_id):
                 return False
         if self._within(when):
             tally.payloads += len(counted)
             for each in counted:
-                tally.groups[each.key].add(when, each.operation, work.spot(work.line))
+                tally.groups[each.key].again(when, each.operation)
         return True
 
     def _within(self, when: Moment | None) -> bool:
@@ -280,7 +280,9 @@ class Scanner:
         if known is not None:
             counted, way = known
             received = follow_parts(value, way) if way is not None else None
-            if self._again(counted, of_value(received) if received is not None else of_line(prefix, work.part.modified), work):
+            # A record whose time is null here has another one, or none.
+            again = not counted or (received is None) == (way is None)
+            if again and self._again(counted, of_line(prefix, work.part.modified) if received is None else of_value(received), work):
                 return True
         if signature is None and _LONG_DIGITS.search(written):
             return False
@@ -315,7 +317,11 @@ def _is_alone(data: bytes | bytearray, start: int, end: int) -> bool:
     before = data[start - 2] if start > 1 else 0
     before = data[start - 3] if before == _RETURN and start > 2 else before
     after = data[end + 1] if end + 1 < len(data) else 0
-    return before not in _GOES_ON and after not in _COMES_FROM and data[start] not in _COMES_FROM and not _OTHERWISE.match(data, start, end)
+    if before in _GOES_ON or after in _COMES_FROM or data[start] in _COMES_FROM:
+        return False
+    if data[start] == _BRACE:
+        return not data.startswith(b'{"log":', start)
+    return not _OTHERWISE.match(data, start, end)
 
 
 def _value(line: bytes) -> tuple[Any, str, bytes] | None:
@@ -330,4 +336,4 @@ def _value(line: bytes) -> tuple[Any, str, bytes] | None:
         value = orjson.loads(written := line[begin:])
     except ValueError:
         return None
-    return None if _QUOTES.search(prefix) else (value, prefix[-_WORDS:].strip(), written)
+    return (value, prefix[-_WORDS:].strip(), written) if begin == 0 or not _QUOTES.search(prefix) else None

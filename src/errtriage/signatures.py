@@ -1,24 +1,38 @@
 """What a log record is decided by, without what makes each record another one: ids, times, addresses, prose.
 
 Two records with the same signature get the same verdicts, so the second is only counted. A signature keeps every name,
-and every value that could decide: any value under a name that a pack or a wrapper knows, but of prose only whether it is
-a word of the packs, and which of their patterns it matches.
+and the values under the names that some condition of a pack or some wrapper asks for: of a text there whether it is a
+word of the packs and which of their patterns it matches, of a number between which of theirs it lies. Values under any
+other name cannot decide, and are not even looked at.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from errtriage.contracts import Contracts
+from errtriage.contracts import Contract, Contracts, names_in
 from errtriage.delays import LONGEST_MS
 from errtriage.pointers import pointer_parts
 
 #: Names by which wrappers are recognised (see ``wrappers``): values under them count as they are.
-_WRAPPERS = frozenset(
-    ("jsonrpc", "method", "type", "role", "isError", "is_error", "resultType", "result_type", "toolName", "tool_name", "stream", "$schema", "name", "id")
+_WRAPPERS = (
+    "jsonrpc",
+    "method",
+    "type",
+    "role",
+    "isError",
+    "is_error",
+    "resultType",
+    "result_type",
+    "toolName",
+    "tool_name",
+    "stream",
+    "$schema",
+    "name",
+    "id",
 )
 #: Keywords of conditions for which a text's own characters count, beyond those that are followed here.
 _OTHER_KEYWORDS = frozenset(
@@ -26,10 +40,10 @@ _OTHER_KEYWORDS = frozenset(
 )
 _DEEPEST = 20
 _MOST_EXACT = 2.0**53
-#: How many names from logs are remembered.
-_MOST_NAMES = 10_000
+#: How many different objects, by their names, are remembered.
+_MOST_PLANS = 10_000
 
-EXACT, KNOWN, FREE = "exact", "known", "free"
+EXACT, KNOWN, ID, INSIDE = "exact", "known", "id", "inside"
 
 
 class Signatures:
@@ -38,41 +52,50 @@ class Signatures:
     def __init__(self, contracts: Contracts) -> None:
         self._words: set[str] = set()
         self._patterns: list[re.Pattern[str]] = []
-        self._names: dict[str, str] = dict.fromkeys(_WRAPPERS, EXACT)
         self._numbers: set[float] = {0, LONGEST_MS}
-        self._blind = False
+        self._names: dict[str, str] = {}
         self._ids: set[str] = set()
+        self._blind = False
+        #: For each set of names: which of its members are looked at, and how.
+        self._plans: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
         for contract in contracts:
-            self._learn(contract.data)
-            self._learn(contract.tree)
-            self._words |= {entry.data["code"] for entry in contract.catalogue.entries if "code" in entry.data}
-            self._words |= {*contract.data.get("tools", ()), *contract.data.get("classes", ())}
-            self._ids |= set(contract.data.get("well_known_ids", {}).get("names", ()))
-            for shape in contract.shapes:
-                for name, field in shape.data["fields"].items():
-                    for place in [*field["at"], *shape.data["ids"]["correlation"]]:
-                        for part in pointer_parts(place[place.find("/") :] if "/" in place else ""):
-                            self._names.setdefault(part, KNOWN)
-                    if name in ("code", "operation"):
-                        self._names.update({pointer_parts(place[place.find("/") :])[-1]: EXACT for place in field["at"] if "/" in place})
+            self._learn_pack(contract)
+        self._names |= dict.fromkeys(_WRAPPERS, EXACT)
         self._bounds = sorted(self._numbers)
         # A text that matches none of them is asked once. What asks only whether there is anything is not among them.
         self._any_pattern = re.compile("|".join(f"(?:{pattern.pattern})" for pattern in self._patterns) or r"(?!)")
 
-    def _learn(self, condition: Any) -> None:
-        """Take the names, words and patterns of every condition in a pack's data."""
-        for value in _objects(condition):
-            self._names.update({name: self._names.get(name, KNOWN) for name in value.get("properties", ()) if isinstance(value["properties"], dict)})
-            if isinstance(value.get("required"), list):
-                self._names.update({name: self._names.get(name, KNOWN) for name in value["required"]})
+    def _learn_pack(self, contract: Contract) -> None:
+        self._learn(contract.data["shapes"])
+        self._learn(contract.tree)
+        conditions = [branch["when"] for node in contract.tree["nodes"].values() for branch in node["branches"]]
+        asked = {name for condition in [*conditions, *(note["when"] for note in contract.tree["notes"])] for name in names_in(condition)}
+        self._words |= {entry.data["code"] for entry in contract.catalogue.entries if "code" in entry.data}
+        self._words |= {*contract.data.get("tools", ()), *contract.data.get("classes", ())}
+        self._ids |= set(contract.data.get("well_known_ids", {}).get("names", ()))
+        for shape in contract.shapes:
+            for place in shape.data["ids"]["correlation"]:
+                self._ids.add(_last_name(place))
+            for name, field in shape.data["fields"].items():
+                for place in field["at"]:
+                    if name in ("code", "operation"):
+                        self._names[_last_name(place)] = EXACT
+                    elif name in asked:
+                        self._names.setdefault(_last_name(place), KNOWN)
+
+    def _learn(self, data: Any) -> None:
+        """Take the names, words, numbers and patterns of every condition in a pack's data."""
+        for value in _objects(data):
+            if isinstance(value.get("properties"), dict):
+                self._names |= {name: self._names.get(name, KNOWN) for name in value["properties"]}
             consts = [value["const"]] if "const" in value else []
             consts += value["enum"] if isinstance(value.get("enum"), list) else []
             self._words |= {each for each in consts if isinstance(each, str)}
-            pattern = value.get("pattern")
-            if isinstance(pattern, str) and "{gap}" not in pattern and pattern != r"\S":
-                self._patterns.append(re.compile(pattern))
             numbers = [*consts, *(value.get(keyword) for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))]
             self._numbers |= {each for each in numbers if isinstance(each, int | float) and not isinstance(each, bool)}
+            pattern = value.get("pattern")
+            if isinstance(pattern, str) and pattern != r"\S":
+                self._patterns.append(re.compile(pattern))
             self._blind |= bool(_OTHER_KEYWORDS & value.keys())
 
     def of(self, value: dict[str, Any], prefix: str, written: bytes) -> tuple[Any, ...] | None:
@@ -81,33 +104,53 @@ class Signatures:
         ``written`` is the record as it stands in the log.
         """
         # Texts with these may hold more JSON, a response, or an error: what is in them has to be read.
-        if self._blind or b"(" in written or b"HTTP/" in written or b"MCP error " in written or b"data:" in written:
+        if self._blind or b"(" in written or b"HTTP/" in written or b"data:" in written:
             return None
         last = prefix.rsplit(maxsplit=1)[-1].removesuffix(":") if prefix else ""
         tokens: list[Any] = [last if last in self._words else bool(prefix)]
         opened = [0, 0]
         if not self._object(value, tokens, opened, 0):
             return None
-        # As many brackets as objects and arrays: none stands in a text.
-        return tuple(tokens) if opened == [written.count(b"{"), written.count(b"[")] else None
+        # As many brackets as objects and arrays that were passed: none stands in a text, or where none was before.
+        return tuple(tokens) if opened[0] == written.count(b"{") and opened[1] == written.count(b"[") else None
 
     def _object(self, value: dict[str, Any], tokens: list[Any], opened: list[int], depth: int) -> bool:
-        """Add an object's tokens; every record goes through here, so that it does without calls where it can."""
+        """Add an object's tokens. Every failing record goes through here, so it looks at as little as it can."""
         opened[0] += 1
-        tokens.append(tuple(value))
-        names = self._names
-        for name, member in value.items():
-            kind = names.get(name) or self._kind(name)
+        names = tuple(value)
+        tokens.append(names)
+        plan = self._plans.get(names) or self._plan(names, value)
+        for name, kind in plan:
+            member = value[name]
             if type(member) is str:
-                if kind == FREE:
-                    continue
-                tokens.append(member if kind == EXACT or member in self._words else self._like(member))
+                if kind is EXACT or member in self._words:
+                    tokens.append(member)
+                elif kind is ID:
+                    tokens.append(not member or member.isspace())
+                elif kind is KNOWN:
+                    tokens.append(self._like(member))
+            elif member is True or member is False or member is None:
+                tokens.append(member)  # numbers are told apart from them: they are never added as they are
             elif type(member) is dict:
                 if depth > _DEEPEST or not self._object(member, tokens, opened, depth + 1):
                     return False
             elif not self._other(member, kind, tokens, opened, depth):
                 return False
         return True
+
+    def _plan(self, names: tuple[str, ...], value: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        """Which members of an object with these names are looked at: those that may decide, and those that hold more."""
+        plan = []
+        for name in names:
+            kind = self._names.get(name)
+            if kind is None and (name in self._ids or name.replace("-", "").replace("_", "").lower() in self._ids):
+                kind = ID
+            if kind is not None or isinstance(value[name], dict | list):
+                plan.append((name, kind or INSIDE))
+        if len(self._plans) < _MOST_PLANS:
+            # An empty plan would be made again each time.
+            self._plans[names] = tuple(plan) or ((names[0], INSIDE),) if names else ()
+        return tuple(plan)
 
     def _other(self, value: Any, kind: str, tokens: list[Any], opened: list[int], depth: int) -> bool:
         if isinstance(value, list):
@@ -117,15 +160,18 @@ class Signatures:
         if isinstance(value, dict):
             return self._object(value, tokens, opened, depth + 1)
         if isinstance(value, str):
-            tokens.append(value if kind == EXACT or value in self._words else self._like(value))
+            if kind is not INSIDE:
+                tokens.append(value if kind is EXACT or value in self._words else self._like(value))
         elif isinstance(value, float) and abs(value) > _MOST_EXACT:
             return False  # it may have been written with more digits than a float keeps
-        elif isinstance(value, bool) or value is None or kind == EXACT:
+        elif value is True or value is False or value is None:
+            tokens.append(value)
+        elif kind is EXACT:
             tokens.append((type(value), value))
-        elif kind == FREE:
-            tokens.append(type(value))
-        else:  # between which of the packs' numbers it lies, and whether it is whole
+        elif kind is KNOWN:  # between which of the packs' numbers it lies, and whether it is whole
             tokens.append((type(value), value == int(value), bisect_left(self._bounds, value), bisect_right(self._bounds, value)))
+        else:
+            tokens.append(type(value))
         return True
 
     def _like(self, text: str) -> Any:
@@ -136,13 +182,10 @@ class Signatures:
             return text.isspace() or not text
         return tuple(bool(pattern.search(text)) for pattern in self._patterns), text.isspace() or not text
 
-    def _kind(self, name: str) -> str:
-        """How much of the values under a name counts."""
-        plain = name.replace("-", "").replace("_", "").lower()
-        kind = KNOWN if plain in self._ids else FREE
-        if len(self._names) < _MOST_NAMES:
-            self._names[name] = kind
-        return kind
+
+def _last_name(place: str) -> str:
+    parts = pointer_parts(place[place.find("/") :]) if "/" in place else ()
+    return parts[-1] if parts else ""
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -63,25 +63,40 @@ class Group:
         self.ids: list[tuple[Spot, str]] = []
         self.example: tuple[Spot, Verdict] | None = None
         self.files: set[int] = set()
-        self._buckets: Counter[int] = Counter()
+        self._buckets: dict[int, int] = {}
         self._shift = 0
 
     def add(self, when: Moment | None, operation: str | None, spot: Spot) -> None:
         """Count one verdict."""
-        self.count += 1
         self.files.add(spot.file)
-        if operation is not None:
-            self._operations(operation, 1)
         if len(self.spots) < KEPT or spot < self.spots[-1]:
             self.spots = sorted([*self.spots, spot])[:KEPT]
-        if when is not None:
-            self._span(when, when)
-            self._buckets[when.microseconds // 1_000_000 >> self._shift] += 1
-            self._widen(self._shift)
+        self.again(when, operation)
 
-    def wants_id(self) -> bool:
-        """Whether the id of a later verdict would be kept."""
-        return len(self.ids) < KEPT
+    def again(self, when: Moment | None, operation: str | None) -> None:
+        """Count a verdict that comes after those whose spots are kept, in a file that is counted."""
+        self.count += 1
+        if operation is not None:
+            if operation in self.operations:
+                self.operations[operation] += 1
+            else:
+                self._operations(operation, 1)
+        if when is not None:
+            if self.first is None or self.last is None:
+                self.first = self.last = when
+            elif when < self.first:
+                self.first = when
+            elif when > self.last:
+                self.last = when
+            bucket = when[0] // 1_000_000 >> self._shift
+            buckets = self._buckets
+            buckets[bucket] = buckets.get(bucket, 0) + 1
+            if len(buckets) > _MOST_BUCKETS:
+                self._widen(self._shift)
+
+    def wants(self, *, identifier: bool) -> bool:
+        """Whether something of a later verdict would be kept: its place, or its id, if it has one."""
+        return len(self.spots) < KEPT or (identifier and len(self.ids) < KEPT)
 
     def add_id(self, spot: Spot, identifier: str) -> None:
         """Keep an id, if it is one of the first different ones."""
@@ -100,9 +115,9 @@ class Group:
 
     def _widen(self, shift: int) -> None:
         while self._shift < shift or len(self._buckets) > _MOST_BUCKETS:
-            wider: Counter[int] = Counter()
+            wider: dict[int, int] = {}
             for bucket, count in self._buckets.items():
-                wider[bucket >> 1] += count
+                wider[bucket >> 1] = wider.get(bucket >> 1, 0) + count
             self._buckets, self._shift = wider, self._shift + 1
 
     def merge(self, other: Group, file: int, first_line: int) -> None:
@@ -123,7 +138,8 @@ class Group:
         shift = max(self._shift, other._shift)
         self._widen(shift)
         for bucket, count in other._buckets.items():
-            self._buckets[bucket >> (shift - other._shift)] += count
+            wide = bucket >> (shift - other._shift)
+            self._buckets[wide] = self._buckets.get(wide, 0) + count
         self._widen(shift)
 
     def histogram(self, first: int, last: int, bins: int) -> list[int]:

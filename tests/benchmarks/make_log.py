@@ -71,11 +71,23 @@ class Writer:
         """One line without."""
         kind, time = self._dice.random(), self._time()
         if kind < 0.6:
-            record = {"time": time, "level": "info", "name": "access", "method": "GET", "path": f"/lamps/{self._dice.getrandbits(40):x}", "status": 200, "ms": self._dice.randrange(900), "request_id": self._id(), "ok": True}
+            record = {
+                "time": time,
+                "level": "info",
+                "name": "access",
+                "method": "GET",
+                "path": f"/lamps/{self._dice.getrandbits(40):x}",
+                "status": 200,
+                "ms": self._dice.randrange(900),
+                "request_id": self._id(),
+                "ok": True,
+            }
             return orjson.dumps(record)
         if kind < 0.9:
             return f"{time} INFO worker-{self._dice.randrange(64)} polished {self._dice.randrange(1000)} lamps in {self._dice.random():.4f} s, batch {self._id()}".encode()
-        return orjson.dumps({"time": time, "level": "info", "name": "agent", "msg": "answer", "answer": {"tag": "completed", "scenario": "success", "operationId": self._id()}})
+        return orjson.dumps(
+            {"time": time, "level": "info", "name": "agent", "msg": "answer", "answer": {"tag": "completed", "scenario": "success", "operationId": self._id()}}
+        )
 
 
 def write(path: Path, megabytes: int, percent: float) -> int:

@@ -75,7 +75,11 @@ def compare(folder: Path, megabytes: int, percent: float, runs: int) -> bool:
     for name, each in took.items():
         print(f"  {name:12}{each:9.0f} ms  {rate[name]:8.0f} MiB/s")
     to_rg, to_jq, second = took["scan"] / took["rg"], rate["scan"] / rate["jq"], took["one worker"] / took["scan"]
-    goals = {"times rg (at most 6)": (to_rg, to_rg <= 6), "times jq (at least 40)": (to_jq, to_jq >= 40)} if percent < 10 else {"times jq (at least 10)": (to_jq, to_jq >= 10)}
+    goals = (
+        {"times rg (at most 6)": (to_rg, to_rg <= 6), "times jq (at least 40)": (to_jq, to_jq >= 40)}
+        if percent < 10
+        else {"times jq (at least 10)": (to_jq, to_jq >= 10)}
+    )
     goals["from the second worker (at least 1.7)"] = (second, second >= 1.7)
     for goal, (value, met) in goals.items():
         print(f"  {value:8.2f} {goal}{'' if met else '  MISSED'}")
