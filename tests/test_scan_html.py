@@ -63,7 +63,7 @@ def opened(browser: Any, run: Run, tmp_path: Path, log: str = LOG) -> tuple[Page
     page.on("request", lambda request: noted.append(request.url) if not request.url.startswith("file://") else None)
     page.on("console", lambda message: noted.append(message.text))
     page.on("pageerror", lambda error: noted.append(str(error)))
-    page.on("dialog", lambda dialog: (noted.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", lambda dialog: noted.append(dialog.message))
     page.goto(path.as_uri())
     return page, noted
 
