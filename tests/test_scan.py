@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import csv
 import gzip
 import json
 import lzma
+import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +33,7 @@ from errtriage.inputs import decode, decompress
 from errtriage.markers import Search, _patterns
 from errtriage.merge import Merge, Queue
 from errtriage.render.jsonl import line
-from errtriage.scan import Scanner, Settings, scan_slice, scanner_for
+from errtriage.scan import Scanner, Settings, Slice, scan_slice, scanner_for
 from errtriage.survey import of_merge
 from errtriage.verdicts import Triage
 
@@ -454,3 +458,56 @@ def test_standard_input_is_followed_to_its_end(run: Run) -> None:
     assert done.returncode == 0
     assert done.stdout.startswith(b" FAILED  you decide  ")
     assert len(done.stdout.splitlines()) == 5
+
+
+def on_a_terminal(*args: str) -> tuple[bytes, bytes]:
+    """What a run writes to standard output, and to standard error, which is a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "errtriage", "scan", *args], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    out, _ = process.communicate(timeout=60)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is gone
+        while piece := os.read(ours, 65536):
+            shown += piece
+    os.close(ours)
+    return out, shown
+
+
+def test_progress_is_shown_on_a_terminal_only(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "big.log"
+    big_log(path, 40)
+    plain = run("scan", "--format", "json", str(path))
+    assert plain.stderr == b""
+    out, shown = on_a_terminal("--format", "json", str(path))
+    assert out == plain.stdout
+    assert re.search(rb"\d+\.\d/\d+\.\d MB", shown)
+    assert on_a_terminal("--format", "json", "--no-progress", str(path)) == (plain.stdout, b"")
+
+
+def test_a_file_that_vanishes_is_said_and_the_rest_is_done(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.log", tmp_path / "b.log"
+    first.write_text(LOG)
+    second.write_text(LOG)
+    merge = Merge(Scanner(Settings()))
+    queue = Queue(merge, Settings(), [str(first), str(second)], 1 << 20)
+    for _, each in queue.jobs():
+        if each.path == str(first):
+            first.unlink()
+        part = Scanner(Settings()).slice(each)
+        queue.next_slice()
+        assert list(merge.add(part)) == []
+    queue.finish()
+    assert merge.tally.skipped == [(str(first), "No such file or directory")]
+    assert merge.tally.payloads == 5
+
+
+def test_a_file_that_shrinks_or_grows_is_read_as_far_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(LOG * 2)
+    (each,) = slices.of_input(str(path))
+    assert isinstance(each, Slice)
+    append(path, LOG)
+    assert Scanner(Settings()).slice(each).tally.payloads == 10
+    path.write_text(LOG)
+    assert Scanner(Settings()).slice(each).tally.payloads == 5

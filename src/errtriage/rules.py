@@ -74,7 +74,10 @@ def wrappers(payload: Payload) -> dict[str, Any]:
 def _broken(rule: Rule, places: Mapping[str, Any], facts: Facts, words: Words, contract: Contract) -> Iterator[Finding]:
     if "when" in rule and not contract.conditions.hold(rule["when"], facts):
         return
-    for at in _places(rule, places[rule.get("in", "payload")], places, words, contract):
+    target = places[rule.get("in", "payload")]
+    for at in _places(rule, target, places, words, contract):
+        # What stands there, for the message; nothing where it is missing or more than a word.
+        words.set_found(follow(target, at))
         yield Finding(rule["id"], rule["level"], at, words.say(rule["message"]) or rule["what"])
 
 

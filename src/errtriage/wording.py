@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import orjson
+
 _FACT = re.compile(r"\{([a-z_]+)\}")
 #: The longest quotation of a fact inside a sentence, in characters.
 _LONGEST = 1000
@@ -42,6 +44,14 @@ class Words:
     def add(self, **texts: str) -> None:
         """Add texts that are ready to be shown, beside the facts."""
         self._shown.update(texts)
+
+    def set_found(self, value: Any) -> None:
+        """Let texts name ``found``, what a finding points at, as JSON writes it; objects and arrays have no such name."""
+        self._shown.pop("found", None)
+        if isinstance(value, str):
+            value = self._show(value)
+        if isinstance(value, str | int | float) or value is None:
+            self._shown["found"] = shortened(orjson.dumps(value).decode() if isinstance(value, str) else one_line("null" if value is None else value))
 
     def _known(self, name: str) -> bool:
         return name in self._shown or name in self._facts
