@@ -148,6 +148,9 @@ class Scanner:
         #: What records come to, by their signatures: what is counted, and the way to their time.
         self._known: dict[tuple[Any, ...], tuple[list[Counted], tuple[str, ...] | None]] = {}
         self._buffer = bytearray()
+        self._last: Slice | None = None
+        #: What needs only to be counted in later slices of the same file.
+        self._kept: set[Counted] = set()
 
     def slice(self, part: Slice) -> Part:
         """What one slice comes to, or why it could not be read."""
@@ -155,8 +158,11 @@ class Scanner:
             data = part.data if part.data is not None else self._read(part)
         except OSError as error:
             return Part(Tally(), {}, [], [], failure=str(error.strerror))
+        if self._last is None or part.path != self._last.path or part.start < self._last.end:
+            self._kept.clear()
         work = _Work(data, part)
         self._take_all(work)
+        self._remember_kept(part, work.result.tally)
         tally = work.result.tally
         tally.bytes = len(data)
         tally.lines = work.line - 1 + data.count(b"\n", work.counted) + (len(data) > 0 and data[-1] != _NEWLINE)
@@ -199,14 +205,28 @@ class Scanner:
         """Count a record like one that was counted before, unless something of it has to be kept."""
         tally = work.result.tally
         for each in counted:
+            if each in self._kept:
+                continue
             group = tally.groups.get(each.key)
             if group is None or group.wants(identifier=each.has_id):
                 return False
         if self._within(when):
             tally.payloads += len(counted)
             for each in counted:
-                tally.groups[each.key].again(when, each.operation)
+                tally.group(each.key).again(when, each.operation)
         return True
+
+    def _remember_kept(self, part: Slice, tally: Tally) -> None:
+        """Note of which groups a slice has kept all that is ever kept: of later slices of its file nothing more is.
+
+        Slices come here in their order, though not each of them.
+        """
+        self._last = part._replace(data=None)
+        for counted, _ in self._known.values():
+            for each in counted:
+                group = tally.groups.get(each.key)
+                if group is not None and not group.wants(identifier=each.has_id):
+                    self._kept.add(each)
 
     def _within(self, when: Moment | None) -> bool:
         since, until = self._settings.since, self._settings.until

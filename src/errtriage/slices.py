@@ -17,9 +17,9 @@ from errtriage.boundaries import LONGEST, Lines
 from errtriage.scan import Slice
 
 #: How many bytes a slice has, unless no record ends there.
-SLICE = 32 << 20
+SLICE = 16 << 20
 #: The first slice of an input is small: what is learnt from it is there before other processes are started.
-_FIRST = 2 << 20
+_FIRST = 1 << 20
 #: How much of a file is looked at to find a boundary, at first; and how much before it.
 _WINDOW, _BACK = 1 << 20, 1 << 16
 
