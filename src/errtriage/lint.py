@@ -36,6 +36,8 @@ class Settings(NamedTuple):
     contract: str | None = None
     rules: frozenset[str] = frozenset()
     redact: bool = True
+    #: How many findings of a file are shown with their line: a line takes longer to redact than to check.
+    excerpts: int = 50
 
 
 def selected(select: Sequence[str], ignore: Sequence[str], known: Sequence[str]) -> frozenset[str]:
@@ -163,20 +165,21 @@ class Linter:
         """Findings with their lines and columns."""
         lines = _Lines(text)
         spans = places.locate(text, [(each.place, each.wanted) for each in raw])
-        for each, span in zip(raw, spans, strict=True):
-            yield self._finding(name, each, span, lines)
+        for number, (each, span) in enumerate(zip(raw, spans, strict=True)):
+            yield self._finding(name, each, span, lines, excerpt=number < self._settings.excerpts)
 
-    def _finding(self, name: str, raw: _Raw, span: places.Span | None, lines: _Lines) -> Located:
+    def _finding(self, name: str, raw: _Raw, span: places.Span | None, lines: _Lines, *, excerpt: bool) -> Located:
         finding = raw.finding
         if span is None:
             line, column, end_line, end_column = raw.place.line, None, None, None
-            excerpt = None
+            shown = None
         else:
             line, column = lines.place(span.start)
             end_line, end_column = lines.place(span.end)
             before = lines.line(line - 1) if line > 1 else ""
-            excerpt = _excerpt(before, lines.line(line), column - 1, end_column - 1 if end_line == line else None, self._triage.show)
-        return Located(finding.rule, finding.level, clean(name), line, column, end_line, end_column, finding.pointer, finding.message, excerpt)
+            end = end_column - 1 if end_line == line else None
+            shown = _excerpt(before, lines.line(line), column - 1, end, self._triage.show) if excerpt else None
+        return Located(finding.rule, finding.level, clean(name), line, column, end_line, end_column, finding.pointer, finding.message, shown)
 
 
 def _once(raw: Iterable[_Raw]) -> list[_Raw]:

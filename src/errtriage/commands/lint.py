@@ -84,6 +84,8 @@ def lint(
     known = {rule["id"]: rule for rule in catalogue()}
     rules = _rules(select, ignore, project, list(known))
     settings = Settings(_contract(contract, project), rules, redact)
+    if format is not Format.TEXT:
+        settings = settings._replace(excerpts=0)
     for option, file in (("--baseline", baseline), ("--write-baseline", write_baseline)):
         if file == "":
             raise Failure(f"{option} names no file.", "Is a variable empty?")
