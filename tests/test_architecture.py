@@ -53,6 +53,9 @@ ALLOWED = {
     "render.sarif": {"", "reports"},
     "render.junit": {"reports"},
     "render.github": {"reports"},
+    "render.codes_text": {"knowledge", "render.terminal", "render.words"},
+    "render.tree_graph": {"contracts"},
+    "render.tree_text": {"contracts", "model", "render.terminal", "render.tree_graph", "render.words"},
     "render.scan_csv": {"survey"},
     "render.scan_json": {"survey"},
     "render.scan_html": {"model", "render.words", "survey"},
@@ -68,6 +71,7 @@ ALLOWED = {
     "scan": {"boundaries", "contracts", "inputs", "markers", "model", "moments", "payloads", "pointers", "signatures", "tally", "verdicts", "wrappers"},
     "slices": {"boundaries", "inputs", "scan"},
     "merge": {"model", "redact", "scan", "slices", "tally", "wrappers"},
+    "knowledge": {"contracts", "model", "verdicts"},
     "follow": {"boundaries", "inputs", "merge", "model", "scan"},
     "survey": {"merge", "model", "moments", "tally"},
     "lint": {"absence", "contracts", "inputs", "model", "payloads", "places", "pointers", "redact", "reports", "rules", "search", "verdicts", "wording"},
@@ -93,6 +97,8 @@ ALLOWED = {
         "render.sarif",
     },
     "commands.rules": {"console", "lint", "render.rules_text", "rules", "settings"},
+    "commands.codes": {"console", "contracts", "knowledge", "model", "render.codes_text", "render.jsonl", "verdicts"},
+    "commands.tree": {"console", "contracts", "render.tree_graph", "render.tree_text"},
     "commands.scan": {
         "console",
         "contracts",
@@ -116,13 +122,22 @@ ALLOWED = {
 }
 #: Packages that only these modules may import.
 HEAVY = {
-    "rich": {"render.terminal", "render.text", "render.lint_text", "render.rules_text", "render.scan_text", "commands.scan"},
+    "rich": {
+        "render.terminal",
+        "render.text",
+        "render.lint_text",
+        "render.rules_text",
+        "render.scan_text",
+        "render.codes_text",
+        "render.tree_text",
+        "commands.scan",
+    },
     "jinja2": {"render.scan_html"},
     "hyperscan": {"markers"},
     "pathspec": {"paths"},
     "jsonschema": {"violations"},
     "referencing": {"violations"},
-    "typer": {"cli", "console", "commands.explain", "commands.lint", "commands.rules", "commands.scan"},
+    "typer": {"cli", "console", "commands.explain", "commands.lint", "commands.rules", "commands.scan", "commands.codes", "commands.tree"},
     "backports": {"inputs"},
     "jsonschema_rs": {"contracts"},
 }

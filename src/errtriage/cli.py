@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from errtriage import __version__
 
 #: The commands in the order of their help, each a module of ``errtriage.commands`` with a function of its name.
-COMMANDS = ("explain", "lint", "scan", "rules")
+COMMANDS = ("explain", "lint", "scan", "codes", "tree", "rules")
 
 
 class Commands(TyperGroup):
@@ -35,7 +35,9 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"errtriage.commands.{cmd_name}")
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
+        # Some codes are negative numbers, and no options.
+        settings = {"help_option_names": ["-h", "--help"], "ignore_unknown_options": cmd_name == "codes"}
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=settings)
         alone.command(cmd_name)(getattr(module, cmd_name))
         return typer.main.get_command(alone)
 

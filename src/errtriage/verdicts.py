@@ -53,6 +53,11 @@ class Triage:
             (pack.data["well_known_ids"] for pack in contracts if "well_known_ids" in pack.data), {"names": [], "headers": []}
         )
 
+    def given(self, forced: str | None, tool: str | None, http: Http | None) -> Triage:
+        """The same, for an input about which something else is given."""
+        contract = self._contracts.get(forced) if forced else None
+        return Triage(self._contracts, forced=contract, tool=tool, http=http, redact=self._redact)
+
     def text(self, text: str, file: str = "-", *, lossy: bool = False) -> Iterator[Verdict]:
         """Yield the verdicts of a text in order; ``lossy`` says that bytes were replaced to decode it."""
         for payload in self.find(payloads.records(text, lossy=lossy), text):

@@ -1,0 +1,106 @@
+"""``errtriage codes``: the catalogue of codes, or all there is to know about some of them."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from errtriage.console import Color, color_option, colored, complete_contract, guarded, one_of, width
+from errtriage.model import Action, Failure
+
+if TYPE_CHECKING:
+    from errtriage.knowledge import Known
+
+
+class Format(StrEnum):
+    """Output formats of codes."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def complete_code(incomplete: str) -> list[str]:
+    """Codes, alone and behind their contract's name, for TAB."""
+    from errtriage.contracts import bundled
+
+    found = [(pack.name, entry.data["code"]) for pack in bundled() for entry in pack.catalogue.entries if "code" in entry.data]
+    offered = dict.fromkeys([*(code for _, code in found), *(f"{pack}/{code}" for pack, code in found)])
+    return [each for each in offered if each.startswith(incomplete)]
+
+
+@guarded
+def codes(
+    code: Annotated[
+        list[str] | None, typer.Argument(metavar="[CODE]...", help="A code, or CONTRACT/CODE; a prefix with * at its end.", autocompletion=complete_code)
+    ] = None,
+    contract: Annotated[str | None, typer.Option(help="Only the codes of this contract.", autocompletion=complete_contract)] = None,
+    action: Annotated[
+        Action | None,
+        typer.Option(parser=one_of("action", Action), metavar="ACTION", help="Only codes about which this is to be done.", autocompletion=lambda: list(Action)),
+    ] = None,
+    format: Annotated[
+        Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text or json.", autocompletion=lambda: list(Format))
+    ] = Format.TEXT,
+    color: Annotated[Color, color_option()] = Color.AUTO,
+) -> int:
+    """List the codes that the contracts know, or print everything known about some of them.
+
+    Exit: 0 done, 1 no contract has such a code, 2 wrong usage.
+    """
+    from errtriage.contracts import bundled
+    from errtriage.knowledge import everything
+    from errtriage.verdicts import Triage
+
+    code = code or []
+    if option := next((each for each in code if each.startswith("--")), None):
+        raise Failure(f"There is no option {option}.", "See `errtriage codes --help`.")
+    packs = bundled()
+    known = everything([packs.get(contract)] if contract else packs, Triage(packs))
+    chosen = {(each.contract, each.code): each for asked in (code or ["*"]) for each in _asked_for(asked, known)}
+    shown = [each for each in chosen.values() if action is None or action in each.actions]
+    _write(shown, format, color, full=bool(code) and not all(each.endswith("*") for each in code))
+    return 0
+
+
+def _asked_for(asked: str, known: list[Known]) -> list[Known]:
+    """The codes that are asked for. Raises Failure, with near names, where no contract has one."""
+    from errtriage.contracts import unknown_name
+    from errtriage.knowledge import matching
+
+    found = (
+        [each for each in known if f"{each.contract}/{each.code}".startswith(asked[:-1]) or each.code.startswith(asked[:-1])]
+        if asked.endswith("*")
+        else matching(known, asked)
+    )
+    if found:
+        return found
+    _, hint = unknown_name("code", asked.rpartition("/")[2], sorted({each.code for each in known}))
+    near = hint.partition("Known:")[0].strip()
+    raise Failure(
+        f"No contract has the code '{asked}'.", f"{near} `errtriage codes` lists all; what a code means that none has, the contract does not say.".strip(), 1
+    )
+
+
+def _write(shown: list[Known], format: Format, color: Color, *, full: bool) -> None:
+    if format is Format.JSON:
+        import orjson
+
+        sys.stdout.buffer.write(orjson.dumps([_plain(each) for each in shown], option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        return
+    from errtriage.render import codes_text
+
+    if full:
+        codes_text.explain(shown, sys.stdout, color=colored(color), width=width())
+    else:
+        codes_text.listing(shown, sys.stdout, color=colored(color), width=width())
+
+
+def _plain(known: Known) -> dict[str, Any]:
+    """A code as plain data, with the verdict about each of its examples."""
+    from errtriage.render.jsonl import document
+
+    readings = [{"about": each.about, "given": dict(each.given), "example": each.example, "verdict": document(each.verdict)} for each in known.readings]
+    return {**known._asdict(), "actions": known.actions, "readings": readings}

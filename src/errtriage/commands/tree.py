@@ -1,0 +1,49 @@
+"""``errtriage tree``: a contract's decision tree, drawn from its data."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from errtriage.console import Color, color_option, colored, complete_contract, guarded, one_of
+
+
+class Format(StrEnum):
+    """Output formats of tree."""
+
+    TEXT = "text"
+    MERMAID = "mermaid"
+    DOT = "dot"
+
+
+@guarded
+def tree(
+    contract: Annotated[
+        list[str] | None, typer.Argument(metavar="[CONTRACT]...", help="The contracts; all of them by default.", autocompletion=complete_contract)
+    ] = None,
+    format: Annotated[
+        Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text, mermaid or dot.", autocompletion=lambda: list(Format))
+    ] = Format.TEXT,
+    color: Annotated[Color, color_option()] = Color.AUTO,
+) -> int:
+    """Draw the decision tree of a contract: every question, every answer, and what is to be done.
+
+    Exit: 0 done, 2 there is no such contract.
+    """
+    from errtriage.contracts import bundled
+
+    packs = bundled()
+    chosen = [packs.get(name) for name in contract] if contract else list(packs)
+    if format is Format.TEXT:
+        from errtriage.render import tree_text
+
+        tree_text.render(chosen, sys.stdout, color=colored(color))
+    else:
+        from errtriage.render import tree_graph
+
+        drawn = tree_graph.mermaid if format is Format.MERMAID else tree_graph.dot
+        print("\n".join(drawn(each) for each in chosen), end="")
+    return 0
