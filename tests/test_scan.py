@@ -511,3 +511,50 @@ def test_a_file_that_shrinks_or_grows_is_read_as_far_as_it_was(tmp_path: Path) -
     assert Scanner(Settings()).slice(each).tally.payloads == 10
     path.write_text(LOG)
     assert Scanner(Settings()).slice(each).tally.payloads == 5
+
+
+TEXTS = ["Tool call failed.", "No such city 12.", "No posting 7 here.", "transcript a1", ""]
+CODES = ["NotFound", "Locked", "Odd1", "Odd2", "404", "Transient"]
+VARIED: list[Any] = [
+    lambda dice: {"isError": True, "content": [{"type": "text", "text": dice(TEXTS)}]},
+    lambda dice: {**ENVELOPE, "operation": dice(["a", "ovstorage_read", "op7"]), "error": {"code": dice(CODES), "message": dice(TEXTS), "retryable": dice([True, False])}},
+    lambda dice: {**ENVELOPE, "error": {"code": dice(CODES), "message": "m", "retryable": False, "next_action": dice(["", " ", "Do 1.", "Do 2."])}},
+    lambda dice: {
+        "status": dice(["failed", "uncertain", "cancelled", "odd7"]), "scenario": dice(["conflict", "denied"]), "operationId": dice(["a1", "7", "bb"]),
+        "error": {"code": dice([*CODES, "VERSION_CONFLICT"]), "retryable": False, "correlationId": dice(["a1", "404", ""])},
+    },
+    lambda dice: {"structuredContent": {"tag": dice(["accepted", "odd3", "odd4"]), "scenario": "loading", "operationId": "o1"},
+                  "_meta": {"coffeechats/retry": {"code": "PERMIT_BACKPRESSURE", "retryAfterMs": dice([0, 5, 5000, 5001, None, "x1"]), "retryable": True}}},
+    lambda dice: {"title": "Busy", "status": dice([400, 404, 503, 599, 600]), "detail": dice(TEXTS), "instance": "/a1"},
+    lambda dice: {"jsonrpc": "2.0", "id": dice([1, 2]), "error": {"code": dice([-32602, -32042, -32001, 7]), "message": dice(TEXTS)}},
+    lambda dice: {"result": dice([None, "x1", {"isError": True, "content": []}]), "time": dice([None, "2031-05-02T08:00:01Z", 1_935_475_201]), "ok": dice([True, False])},
+]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_records_that_look_alike_are_counted_as_they_are(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Counting by what is remembered of records comes to the same as deciding about each of them."""
+
+    def dice(choices: list[Any]) -> Any:
+        return data.draw(st.sampled_from(choices))
+
+    lines = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        make, behind = dice(VARIED), dice([True, False])
+        for number in range(12):
+            value = make(dice)
+            time = f"2031-05-02T08:00:{number:02}Z"
+            lines.append(f"{time} ERROR got: {json.dumps(value)}" if behind else json.dumps({dice(["time", "ts"]): time, "n": number, "payload": value}))
+    path = tmp_path_factory.getbasetemp() / "alike.log"
+    path.write_text("\n".join(lines * 2) + "\n")
+    verdicts = [json.loads(each) for each in failures(explained(path.read_bytes()))]
+    expected = Counter(
+        (verdict["contract"], verdict["shape"], verdict["outcome"], verdict["code"], verdict["action"], verdict["operation"]) for verdict in verdicts
+    )
+    got: Counter[Any] = Counter()
+    tally = counted(path, Scanner(Settings())).tally
+    for key, group in tally.groups.items():
+        got.update({(*key, operation): count for operation, count in group.operations.items()})
+        got[*key, None] += group.count - sum(group.operations.values())
+    assert +got == expected

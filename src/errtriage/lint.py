@@ -139,6 +139,9 @@ class Linter:
                 place = places.outermost(payload.context.place)
                 yield _Raw(finding, place, places.Wanted(None, (), place.string or None))
                 continue
+            if about == "payload":
+                yield _whole(payload, finding)
+                continue
             target = rules.wrappers(payload).get(about)
             parts = pointer_parts(finding.pointer)
             if parts[:1] == ("_meta",) and target is not payload.value:

@@ -22,7 +22,7 @@ from errtriage.markers import search_for
 from errtriage.model import Payload, Place, Verdict
 from errtriage.moments import of_line, of_payload, of_value, way_to
 from errtriage.pointers import follow_parts
-from errtriage.signatures import Signatures
+from errtriage.signatures import WORD_WITH_DIGIT, Signatures
 from errtriage.tally import Key, Moment, Spot, Tally
 from errtriage.verdicts import Triage
 from errtriage.wrappers import Calls
@@ -42,6 +42,9 @@ _WORDS = 1024
 _SPARE = 1 << 20
 #: How many signatures are remembered.
 _MOST_KNOWN = 10_000
+#: Words with a digit in them: ids, times, counts.
+_WITH_DIGITS = re.compile(WORD_WITH_DIGIT.encode())
+_VALUE = re.compile(rb'"(?P<text>[^"\\]*)"|(?P<number>[0-9]+(?:\.[0-9]+)?)(?=[,}])')
 _LONG_DIGITS = re.compile(rb"\d{19}")
 
 
@@ -105,6 +108,15 @@ class Counted(NamedTuple):
     has_id: bool
 
 
+class _Template(NamedTuple):
+    """What a line comes to, and what stands before its time (None: the line begins with it)."""
+
+    counted: list[Counted]
+    mark: bytes | None
+    #: Whether a pattern of the packs must not match in the line.
+    plain: bool
+
+
 class _Work:
     """A slice while it is scanned: how far its lines are counted, and how many payloads were met."""
 
@@ -147,6 +159,8 @@ class Scanner:
         self._signatures = Signatures(self._contracts)
         #: What records come to, by their signatures: what is counted, and the way to their time.
         self._known: dict[tuple[Any, ...], tuple[list[Counted], tuple[str, ...] | None]] = {}
+        #: The same by lines without their digits, for lines in which no digit decides.
+        self._templates: dict[bytes, _Template] = {}
         self._buffer = bytearray()
         self._last: Slice | None = None
         #: What needs only to be counted in later slices of the same file.
@@ -283,17 +297,45 @@ class Scanner:
                 start, end = lines.region(at)
             if words and not _any_in(data, words, start, end):
                 continue
-            read = _value(bytes(data[start:end])) if alone else None
-            if alone and not read:
-                start, end = lines.region(at)
-            start = max(start, done)
-            work.line += data.count(b"\n", work.counted, start)
-            work.counted = start
-            done = end
-            if not read or not self._record(work, *read):
-                self._whole(work, start, end)
+            done = self._take_line(work, lines, start, end, done) if alone else self._take_region(work, max(start, done), end)
 
-    def _record(self, work: _Work, value: Any, prefix: str, written: bytes) -> bool:
+    def _take_line(self, work: _Work, lines: Lines, start: int, end: int, done: int) -> int:
+        """Count what is in a line with a hit; returns where to look on."""
+        line = bytes(work.data[start:end])
+        template = b"" if self._settings.verdicts else _WITH_DIGITS.sub(b"#", line)
+        if template in self._templates and self._like(line, self._templates[template], work):
+            return end
+        read = _value(line)
+        if not read:
+            start, end = lines.region(start)
+            return self._take_region(work, max(start, done), end)
+        work.line += work.data.count(b"\n", work.counted, start)
+        work.counted = start
+        if not self._record(work, template, *read):
+            self._whole(work, start, end)
+        return end
+
+    def _take_region(self, work: _Work, start: int, end: int) -> int:
+        """Count what is in some lines with a hit; returns where to look on."""
+        work.line += work.data.count(b"\n", work.counted, start)
+        work.counted = start
+        self._whole(work, start, end)
+        return end
+
+    def _like(self, line: bytes, template: _Template, work: _Work) -> bool:
+        """Count a line that differs only in its digits from one that was counted, in which no digit decided."""
+        if template.plain and self._signatures.has_pattern(line):
+            return False
+        if template.mark is None:
+            when = of_line(line[:_WORDS].decode("utf-8", "replace"), work.part.modified)
+        else:
+            value = _VALUE.match(line, line.find(template.mark) + len(template.mark))
+            if value is None:
+                return False
+            when = of_value(value["text"].decode("utf-8", "replace") if value["text"] is not None else orjson.loads(value["number"]))
+        return self._again(template.counted, when, work)
+
+    def _record(self, work: _Work, template: bytes, value: Any, prefix: str, written: bytes) -> bool:
         """Count the payloads of a line that ends with one JSON object; False where it takes more to read it."""
         signature = None if self._settings.verdicts else self._signatures.of(value, prefix, written)
         known = self._known.get(signature) if signature else None
@@ -303,6 +345,7 @@ class Scanner:
             # A record whose time is null here has another one, or none.
             again = not counted or (received is None) == (way is None)
             if again and self._again(counted, of_line(prefix, work.part.modified) if received is None else of_value(received), work):
+                self._keep_template(template, signature, counted, way, written)
                 return True
         if signature is None and _LONG_DIGITS.search(written):
             return False
@@ -310,10 +353,20 @@ class Scanner:
         taken = [self._take(payload, work) for payload in found]
         # Records of the same signature come to the same, but for what was left out here for its time, or for its call.
         if signature and known is None and len(self._known) < _MOST_KNOWN and self._settings.since is None and self._settings.until is None:
-            if not any(payload.context.rpc for payload in found):
+            # What a call is answered with later hangs on its having been seen.
+            if b"tools/call" not in written and not any(payload.context.rpc for payload in found):
                 times = [payload.context.received for payload in found if payload.context.received is not None]
                 self._known[signature] = ([each for each in taken if each is not None], way_to(value, times[0]) if times else None)
         return True
+
+    def _keep_template(self, template: bytes, signature: Any, counted: list[Counted], way: tuple[str, ...] | None, written: bytes) -> None:
+        """Remember a line without its digits, if none of them is in what decides, or in an escape of that."""
+        if len(self._templates) >= _MOST_KNOWN or b"\\" in written:
+            return
+        same = self._signatures.without_digits(signature, written)
+        mark = f'"{way[-1]}":'.encode() if way else None
+        if same is not False and (mark is None or written.count(mark) == 1):
+            self._templates[template] = _Template(counted, mark, plain=same is None)
 
     def _whole(self, work: _Work, start: int, end: int) -> None:
         """Count the payloads of a part, read as any input is."""

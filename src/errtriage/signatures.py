@@ -10,35 +10,33 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from errtriage.contracts import Contract, Contracts, names_in
 from errtriage.delays import LONGEST_MS
 from errtriage.pointers import pointer_parts
 
-#: Names by which wrappers are recognised (see ``wrappers``): values under them count as they are.
+#: Names by which wrappers are recognised or what they know is told (see ``wrappers`` and ``facts``): values under the
+#: first count as they are; of the others it counts whether they are there, and when a record was written.
 _WRAPPERS = (
-    "jsonrpc",
-    "method",
-    "type",
-    "role",
-    "isError",
-    "is_error",
-    "resultType",
-    "result_type",
-    "toolName",
-    "tool_name",
-    "stream",
-    "$schema",
-    "name",
-    "id",
-)
+    "jsonrpc", "method", "type", "role", "isError", "is_error", "resultType", "result_type", "toolName", "tool_name", "stream", "$schema", "name", "id", "text",
+)  # fmt: skip
+_PRESENT = (
+    "result", "error", "params", "content", "structuredContent", "structured_content", "_meta", "meta", "data", "message", "log", "entries", "MESSAGE",
+    "time", "ts", "timestamp", "@timestamp", "t", "date",
+)  # fmt: skip
 #: Keywords of conditions for which a text's own characters count, beyond those that are followed here.
 _OTHER_KEYWORDS = frozenset(
     ("minLength", "maxLength", "format", "contentEncoding", "contentMediaType", "contains", "patternProperties", "propertyNames", "multipleOf")
 )
+#: Facts that come from the catalogue, from the tool, or from fields whose values count as they are.
+_EXACT_FACTS = frozenset(("code", "operation", "tool", "tool_class", "group"))
 _DEEPEST = 20
+_DIGIT = re.compile(r"\d")
+#: A word with a digit in it, such as an id, a time, a count; as a pattern for bytes too.
+WORD_WITH_DIGIT = r"\b[A-Za-z_]*+[0-9]\w*"
+_WORD_WITH_DIGIT = re.compile(WORD_WITH_DIGIT, re.ASCII)
 _MOST_EXACT = 2.0**53
 #: How many different objects, by their names, are remembered.
 _MOST_PLANS = 10_000
@@ -51,18 +49,24 @@ class Signatures:
 
     def __init__(self, contracts: Contracts) -> None:
         self._words: set[str] = set()
+        self._tools: set[str] = set()
         self._patterns: list[re.Pattern[str]] = []
         self._numbers: set[float] = {0, LONGEST_MS}
         self._names: dict[str, str] = {}
         self._ids: set[str] = set()
         self._blind = False
+        #: Texts with digits in what was signed last, of which only is known what they are not.
+        self._with_digits: list[str] = []
         #: For each set of names: which of its members are looked at, and how.
         self._plans: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
         for contract in contracts:
             self._learn_pack(contract)
         self._names |= dict.fromkeys(_WRAPPERS, EXACT)
+        self._ids |= set(_PRESENT)
+        self._word_templates = {without_digits(word) for word in self._words if _DIGIT.search(word)}
         self._bounds = sorted(self._numbers)
         # A text that matches none of them is asked once. What asks only whether there is anything is not among them.
+        self._bytes_patterns = re.compile("|".join(f"(?:{pattern.pattern})" for pattern in self._patterns).encode() or rb"(?!)")
         self._any_pattern = re.compile("|".join(f"(?:{pattern.pattern})" for pattern in self._patterns) or r"(?!)")
 
     def _learn_pack(self, contract: Contract) -> None:
@@ -70,8 +74,7 @@ class Signatures:
         self._learn(contract.tree)
         conditions = [branch["when"] for node in contract.tree["nodes"].values() for branch in node["branches"]]
         asked = {name for condition in [*conditions, *(note["when"] for note in contract.tree["notes"])] for name in names_in(condition)}
-        self._words |= {entry.data["code"] for entry in contract.catalogue.entries if "code" in entry.data}
-        self._words |= {*contract.data.get("tools", ()), *contract.data.get("classes", ())}
+        self._tools |= {*contract.data.get("tools", ()), *contract.data.get("classes", ())}
         self._ids |= set(contract.data.get("well_known_ids", {}).get("names", ()))
         for shape in contract.shapes:
             for place in shape.data["ids"]["correlation"]:
@@ -83,20 +86,30 @@ class Signatures:
                     elif name in asked:
                         self._names.setdefault(_last_name(place), KNOWN)
 
-    def _learn(self, data: Any) -> None:
-        """Take the names, words, numbers and patterns of every condition in a pack's data."""
-        for value in _objects(data):
-            if isinstance(value.get("properties"), dict):
-                self._names |= {name: self._names.get(name, KNOWN) for name in value["properties"]}
-            consts = [value["const"]] if "const" in value else []
-            consts += value["enum"] if isinstance(value.get("enum"), list) else []
+    def _learn(self, data: Any, name: str = "") -> None:
+        """Take the names, words, numbers and patterns of every condition in a pack's data; ``name`` is what they are about."""
+        if isinstance(data, list):
+            for item in data:
+                self._learn(item, name)
+        if not isinstance(data, dict):
+            return
+        consts = [data["const"]] if "const" in data else []
+        consts += data["enum"] if isinstance(data.get("enum"), list) else []
+        if name not in _EXACT_FACTS:  # values of those are kept as they are
             self._words |= {each for each in consts if isinstance(each, str)}
-            numbers = [*consts, *(value.get(keyword) for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))]
-            self._numbers |= {each for each in numbers if isinstance(each, int | float) and not isinstance(each, bool)}
-            pattern = value.get("pattern")
-            if isinstance(pattern, str) and pattern != r"\S":
-                self._patterns.append(re.compile(pattern))
-            self._blind |= bool(_OTHER_KEYWORDS & value.keys())
+        numbers = [*consts, *(data.get(keyword) for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))]
+        self._numbers |= {each for each in numbers if isinstance(each, int | float) and not isinstance(each, bool)}
+        pattern = data.get("pattern")
+        if isinstance(pattern, str) and pattern != r"\S":
+            self._patterns.append(re.compile(pattern))
+        self._blind |= bool(_OTHER_KEYWORDS & data.keys())
+        for member, value in data.items():
+            if member == "properties" and isinstance(value, dict):
+                self._names |= {each: self._names.get(each, KNOWN) for each in value}
+                for each, condition in value.items():
+                    self._learn(condition, each)
+            else:
+                self._learn(value, name)
 
     def of(self, value: dict[str, Any], prefix: str, written: bytes) -> tuple[Any, ...] | None:
         """The signature of a record and the words before it; None where it holds texts that have to be read.
@@ -106,13 +119,34 @@ class Signatures:
         # Texts with these may hold more JSON, a response, or an error: what is in them has to be read.
         if self._blind or b"(" in written or b"HTTP/" in written or b"data:" in written:
             return None
+        self._with_digits = []
         last = prefix.rsplit(maxsplit=1)[-1].removesuffix(":") if prefix else ""
-        tokens: list[Any] = [last if last in self._words else bool(prefix)]
+        tokens: list[Any] = [last if last in self._tools else bool(prefix)]
         opened = [0, 0]
         if not self._object(value, tokens, opened, 0):
             return None
         # As many brackets as objects and arrays that were passed: none stands in a text, or where none was before.
         return tuple(tokens) if opened[0] == written.count(b"{") and opened[1] == written.count(b"[") else None
+
+    def without_digits(self, signature: tuple[Any, ...], line: bytes) -> bool | None:
+        """Whether a line that differs from this one only in words with digits comes to the same; ``signature`` was made last.
+
+        False where a digit stands in what decides. None where it comes to the same as long as no pattern matches in it.
+        """
+        for token in signature:
+            texts = [token] if isinstance(token, str) else token if isinstance(token, tuple) else ()
+            # Whatever is no text here is a number, or what a text came to with a pattern.
+            if any(not isinstance(text, str) or _DIGIT.search(text) for text in texts):
+                return False
+        if not self._with_digits:
+            return True
+        if self.has_pattern(line) or any(without_digits(text) in self._word_templates for text in self._with_digits):
+            return False
+        return None
+
+    def has_pattern(self, line: bytes) -> bool:
+        """Whether a pattern that decides matches somewhere in a line."""
+        return self._bytes_patterns.search(line) is not None
 
     def _object(self, value: dict[str, Any], tokens: list[Any], opened: list[int], depth: int) -> bool:
         """Add an object's tokens. Every failing record goes through here, so it looks at as little as it can."""
@@ -175,25 +209,19 @@ class Signatures:
         return True
 
     def _like(self, text: str) -> Any:
-        """What of a text could decide: a number it may be, whether it says anything, and which patterns it matches."""
-        if text.lstrip("-").isdecimal():
-            return text
+        """What of a text could decide: whether it says anything, and which patterns it matches."""
+        if _DIGIT.search(text):
+            self._with_digits.append(text)
         if not self._any_pattern.search(text):
             return text.isspace() or not text
         return tuple(bool(pattern.search(text)) for pattern in self._patterns), text.isspace() or not text
 
 
+def without_digits(text: str) -> str:
+    """A text in which every word with a digit is the same."""
+    return _WORD_WITH_DIGIT.sub("#", text)
+
+
 def _last_name(place: str) -> str:
     parts = pointer_parts(place[place.find("/") :]) if "/" in place else ()
     return parts[-1] if parts else ""
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Every object in some data."""
-    if isinstance(value, dict):
-        yield value
-        for member in value.values():
-            yield from _objects(member)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _objects(item)
