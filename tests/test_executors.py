@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 from errtriage.executors import Lost, processors, run
 
@@ -50,3 +54,32 @@ def test_jobs_are_taken_as_they_are_needed() -> None:
 
 def test_there_is_a_processor() -> None:
     assert processors() >= 1
+
+
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    """Also where it was killed, and can tell nobody."""
+    code = (
+        "import os, sys, time; sys.path.insert(0, sys.argv[1])\n"
+        "from errtriage.executors import run\n"
+        "def job(n):\n"
+        "    open(f'{sys.argv[2]}/{os.getpid()}', 'w').close(); time.sleep(60 if n else 0)\n"
+        "list(run(job, range(4), 2))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "src"), str(tmp_path)])
+    deadline = time.monotonic() + 20
+    while len(list(tmp_path.iterdir())) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    workers = {int(path.name) for path in tmp_path.iterdir()} - {process.pid}
+    assert len(workers) == 2
+    process.kill()
+    process.wait()
+    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(alive(pid) for pid in workers)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice
@@ -16,6 +18,8 @@ from typing import Any, NamedTuple
 
 #: How many jobs wait for each worker, so that none is idle and the results fit into memory.
 _WINDOW = 3
+#: How often a worker looks whether its parent is still there, in seconds.
+_LOOK = 1.0
 _END: Any = object()
 
 
@@ -63,7 +67,7 @@ def _pooled(function: Callable[[Any], Any], first: list[Any], jobs: Iterator[Any
     again = deque(first)
     pending: deque[tuple[Any, Any]] = deque()
     # Where it is safe, a copy of this process needs no time to import what is imported here already.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("fork" if sys.platform == "linux" else None), initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("fork" if sys.platform == "linux" else None), initializer=_begin, initargs=(os.getpid(),))
     job = _END
     try:
         while True:
@@ -84,6 +88,14 @@ def _pooled(function: Callable[[Any], Any], first: list[Any], jobs: Iterator[Any
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of the terminal; the parent decides what becomes of the work."""
+def _begin(parent: int) -> None:
+    """What a worker begins with. Ctrl-C reaches every process of the terminal; the parent decides what becomes of the work."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End when the parent is gone: killed, it can tell nobody, and its workers would wait for it for ever."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)
