@@ -67,7 +67,7 @@ ALLOWED = {
     "markers": {"contracts"},
     "signatures": {"contracts", "delays", "pointers"},
     "tally": {"model"},
-    "moments": {"delays", "model", "tally"},
+    "moments": {"delays", "model", "tally", "wrappers"},
     "scan": {"boundaries", "contracts", "inputs", "markers", "model", "moments", "payloads", "pointers", "signatures", "tally", "verdicts", "wrappers"},
     "slices": {"boundaries", "inputs", "scan"},
     "merge": {"model", "redact", "scan", "slices", "tally", "wrappers"},

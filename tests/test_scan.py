@@ -438,12 +438,13 @@ def test_a_file_is_followed_across_rotation_and_truncation(followed: tuple[Path,
     append(path, json.dumps(BUSY) + "\n")
     path.rename(path.with_suffix(".log.1"))
     path.write_text(json.dumps(ENVELOPE) + "\n")
-    assert [run.next()["code"] for _ in range(2)] == ["Transient", "NotFound"]
+    assert [(each["code"], each["source"]["line"]) for each in (run.next(), run.next())] == [("Transient", 14), ("NotFound", 1)]
     time.sleep(0.5)
     path.write_text("")
     time.sleep(0.5)
-    append(path, json.dumps(BUSY) + "\n")
-    assert run.next()["code"] == "Transient"
+    append(path, "\n" + json.dumps(BUSY) + "\n")
+    last = run.next()
+    assert (last["code"], last["source"]["line"]) == ("Transient", 2)
 
 
 def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
@@ -558,3 +559,138 @@ def test_records_that_look_alike_are_counted_as_they_are(tmp_path_factory: pytes
         got.update({(*key, operation): count for operation, count in group.operations.items()})
         got[*key, None] += group.count - sum(group.operations.values())
     assert +got == expected
+
+
+# What once went wrong
+
+
+def codes_of(run: Run, text: str | bytes, *args: str) -> tuple[int, list[str | None]]:
+    """How many payloads explain finds that are no success, and the codes of those that scan counts."""
+    data = text if isinstance(text, bytes) else text.encode()
+    wanted = [json.loads(each)["code"] for each in failures(explained(data))]
+    got = report(run, *args, "-", stdin=data)
+    assert sorted(filter(None, wanted)) == sorted(str(group["code"]) for group in got["groups"] for _ in range(group["count"]) if group["code"] is not None)
+    assert got["payloads"] == len(wanted)
+    return len(wanted), [group["code"] for group in got["groups"]]
+
+
+def test_a_text_is_never_taken_for_a_flag(run: Run) -> None:
+    oks: list[Any] = [False, "no", []]
+    good, odd, empty = ({**ENVELOPE, "ok": ok} for ok in oks)
+    for first in (odd, empty):
+        log = "\n".join(json.dumps(value) for value in [first, *[good] * 20, first, good])
+        assert codes_of(run, log) == (21, ["NotFound"])
+    assert codes_of(run, "\n".join(json.dumps(value) for value in [good, good, good, good, *[odd] * 20]))[0] == 4
+
+
+def quoted(value: Any) -> str:
+    """JSON in a string as .NET writes it, with no quote in it."""
+    return json.dumps({"m": "@"}).replace("@", json.dumps(value).replace("\\", "\\u005C").replace('"', "\\u0022"))
+
+
+SPELLINGS = [
+    "\n".join(quoted(value) for value in (ENVELOPE, UNKNOWN, PAYLOADS[-1], {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "x"}})),
+    json.dumps({"p": '{"isError":\ttrue,\n"content":[]}'}),
+    '{"isError"\n:\r\n\ttrue, "content": []}',
+    json.dumps({"m": '{"isError"\n:\ttrue,"content":[]}'}),
+    json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "42"}], "isError": "yes"}}),
+    json.dumps({"m": "HTTP/1.1 502 Bad Gateway\r\nServer: x\r\n\r\n"}).replace("/", "\\/"),
+    '[2031-05-02T08:00:00Z] {\n[2031-05-02T08:00:00Z]   "isError": true,\n[2031-05-02T08:00:00Z]   "content": []\n[2031-05-02T08:00:00Z] }',
+    '{app} {\n{app}   "isError": true,\n{app}   "content": []\n{app} }',
+    "POST /orders HTTP/1.1\nHost: a\nContent-Type: application/json\n\n{}\n\nHTTP/1.1 502 Bad Gateway\nServer: x\n\n",
+]
+
+
+@pytest.mark.parametrize("text", SPELLINGS, ids=range(len(SPELLINGS)))
+def test_every_spelling_that_explain_reads_is_found(run: Run, text: str, tmp_path: Path) -> None:
+    assert codes_of(run, text)[0] >= 1
+    path = tmp_path / "a.log"
+    path.write_text(text)
+    assert scanned(path, 1) == failures(explained(text.encode(), str(path)))
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ('{"time": "2031-05-02T08:00:01Z", "jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "x"}}', "2031-05-02T08:00:01Z"),
+        (json.dumps({"ts": "1935475201.5", **ENVELOPE}), "2031-05-02T08:00:01.500Z"),
+        (json.dumps({"timestamp": 1_935_475_201_000, "payload": ENVELOPE}), "2031-05-02T08:00:01Z"),
+        (json.dumps({"@timestamp": 1_935_475_201_000_000_000, "payload": ENVELOPE}), "2031-05-02T08:00:01Z"),
+        (f"<165>1 2031-05-02T08:00:01.003Z h a - - - {json.dumps(ENVELOPE)}", "2031-05-02T08:00:01.003Z"),
+        (f"web-1  | 2031-05-02T08:00:01+02:00 {json.dumps(ENVELOPE)}", "2031-05-02T06:00:01Z"),
+        (f"2031-05-02 08:00:01,250 ERROR {json.dumps(ENVELOPE)}", "2031-05-02T08:00:01.250"),
+        (f"2031-05-02 08:00:01 UTC [7] {json.dumps(ENVELOPE)}", "2031-05-02T08:00:01Z"),
+        (f'10.0.0.1 - - [02/May/2031:08:00:01 +0200] "GET / HTTP/1.1" 200 1 {json.dumps(ENVELOPE)}', "2031-05-02T06:00:01Z"),
+        (f"nothing {json.dumps(ENVELOPE)}", None),
+    ],
+)
+def test_a_record_says_its_time_in_any_of_these_ways(run: Run, line: str, first: str | None) -> None:
+    (group,) = report(run, "-", stdin=line)["groups"]
+    assert group["first_seen"] == first
+    repeated = report(run, "-", stdin=f"{line}\n" * 9)["groups"]
+    assert [(each["count"], each["first_seen"]) for each in repeated] == [(9, first)]
+
+
+def test_syslog_names_no_year(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"Dec 31 23:59:01 host app: {json.dumps(ENVELOPE)}\n")
+    os.utime(path, (1_735_700_000, 1_735_700_000))  # 2025-01-01
+    assert report(run, str(path))["groups"][0]["first_seen"] == "2024-12-31T23:59:01"
+
+
+def test_times_count_though_the_first_record_has_none(run: Run) -> None:
+    log = "\n".join(json.dumps({"time": time, "payload": ENVELOPE}) for time in [None] * 5 + [f"2031-05-02T08:00:{i:02}Z" for i in range(10)])
+    (group,) = report(run, "-", stdin=log)["groups"]
+    assert (group["count"], group["first_seen"], group["last_seen"]) == (15, "2031-05-02T08:00:00Z", "2031-05-02T08:00:09Z")
+
+
+def test_what_comes_before_the_damage_of_a_compressed_file_counts(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.log.gz").write_bytes(gzip.compress(LOG.encode()) + b"garbage")
+    assert report(run, str(tmp_path), code=2)["payloads"] == 5
+
+
+def test_codes_without_end_are_counted_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from errtriage import tally
+
+    monkeypatch.setattr(tally, "_MOST_GROUPS", 5)
+    path = tmp_path / "a.log"
+    path.write_text("\n".join(json.dumps({**ENVELOPE, "error": {"code": f"Odd{i}x", "message": "m", "retryable": False}}) for i in range(50)))
+    groups = counted(path, Scanner(Settings())).tally.groups
+    assert {key.code: group.count for key, group in groups.items()}["(others)"] == 45
+    assert sum(group.count for group in groups.values()) == 50
+
+
+def test_lines_without_end_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from errtriage import boundaries, scan
+
+    monkeypatch.setattr(boundaries, "MOST", 10_000)
+    monkeypatch.setattr(scan, "_LONGEST_RECORD", 30_000)
+    path = tmp_path / "a.log"
+    path.write_text(" indented\n" * 5000 + f" {json.dumps(ENVELOPE)}\n" + " indented\n" * 5000)
+    assert counted(path, Scanner(Settings())).tally.payloads == 1
+    path.write_text("words " * 10_000 + json.dumps(ENVELOPE))
+    merge = counted(path, Scanner(Settings()))
+    assert (merge.tally.payloads, len(merge.troubles)) == (0, 1)
+
+
+def test_the_input_is_never_written_over(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(LOG)
+    done = run("scan", "a.log", "--output", "./a.log", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, b"errtriage: ./a.log is read, and cannot be written over. Name another file for --output.\n")
+    assert path.read_text() == LOG
+
+
+def test_nothing_found_says_what_was_asked_for(run: Run, tmp_path: Path) -> None:
+    done = run("scan", "--only", "Failed", "-", stdin=LOG)
+    assert b"Nothing was found that was asked for." in done.stdout
+    assert done.stderr == b"errtriage: --only Failed: no action or outcome is called so, and no contract knows such a code.\n"
+    assert b"Nothing was read." in run("scan", str(tmp_path / "gone")).stdout
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["--since", "2027", "-"], ["--since", "2031-05-02", "--until", "2031-05-01", "-"], ["--follow", "--top", "1", "-"], ["--follow", "--output", "x", "-"]],
+)
+def test_what_makes_no_sense_is_wrong_usage(run: Run, args: list[str]) -> None:
+    assert run("scan", *args, stdin=LOG).returncode == 2

@@ -9,22 +9,26 @@ Node literals over several lines is known to indent, to end lines with commas, o
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from functools import lru_cache
 
 from errtriage import carriers
 
-#: A text is cut at a newline after so many characters, even where a record goes on (a document may be that long).
-LONGEST = 256 << 20
+#: So many bytes of lines that could be one record are read together; a document that is the whole input may be longer.
+MOST, LONGEST = 16 << 20, 256 << 20
 #: How many settled lines there must be on either side where a carrier may interleave several texts.
 _RUN = 4
+_HEAD = 1024
 #: How many lines before a place are looked at for the status line of a response.
 _MOST_HEADERS = 100
 
 _MARGIN = re.compile(r"[\s}\]),;>]|HTTP/\d|< |\* |data:|event:")
 _CLOSING = re.compile(r"[}\])]+\s*\Z")
 _HANGING = re.compile(r"[{\[(]\s*\Z")
-_OPENING = re.compile(r"[{\[]")
+_OPENING = re.compile(r"\{(?=\s*(?:\"|\Z))|\[(?=\s*(?:[\"{\[]|\Z))")
+#: The first line of a request, to which headers and an answer belong.
+_REQUEST = re.compile(r"(?:> )?[A-Z]{3,10} \S+ HTTP/\d")
 _OPEN_END = re.compile(r"[,\[{(:=+\\]\s*\Z")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}:(?:\s|\Z)")
 _CARRIED = re.compile(r'\{"log":|\{.*"MESSAGE"|\d{4}-\d\d-\d\dT\S+ std(?:out|err) [PF]\b| *[\w.-]+ +\|(?: |\Z)|\[[a-z]+/[^\]]+\](?: |\Z)')
@@ -33,9 +37,11 @@ _CARRIED = re.compile(r'\{"log":|\{.*"MESSAGE"|\d{4}-\d\d-\d\dT\S+ std(?:out|err
 class Lines:
     """The lines of a text by their starts; ``read(start, end)`` gives a part of it, ``size`` is its length."""
 
-    def __init__(self, text: bytes | bytearray) -> None:
+    def __init__(self, text: bytes | bytearray, *, first: bool = False) -> None:
         self._text = text
         self.size = len(text)
+        #: Whether the text is the begin of an input, and may be all of a document.
+        self.is_document = first and is_document(text[:_HEAD])
 
     def start(self, at: int) -> int:
         """Where the line around an offset starts."""
@@ -81,7 +87,7 @@ class Lines:
             if start == 0 or not _HEADER.match(self.line(start)):
                 return False
             start = self.before(start)
-            if self.line(start).lstrip("< ").startswith("HTTP/"):
+            if self.line(start).lstrip("< ").startswith("HTTP/") or _REQUEST.match(self.line(start)):
                 return True
         return False
 
@@ -89,11 +95,18 @@ class Lines:
         """The lines around an offset, from the boundary before it to the one behind it."""
         start = self.start(at)
         end = self.next(start)
-        while start > 0 and at - start < LONGEST and not self.is_boundary(start):
+        most = LONGEST if self.is_document else MOST
+        while start > 0 and at - start < most and not self.is_boundary(start):
             start = self.before(start)
-        while end < self.size and end - at < LONGEST and not self.is_boundary(end):
+        most = LONGEST if self.is_document and start == 0 else MOST
+        while end < self.size and end - at < most and not self.is_boundary(end):
             end = self.next(end)
         return start, end
+
+
+def is_document(head: bytes | bytearray) -> bool:
+    """Whether an input may be one JSON document, by its first bytes."""
+    return head.removeprefix(BOM_UTF8).lstrip()[:1] in (b"{", b"[")
 
 
 @lru_cache(4096)
@@ -108,7 +121,7 @@ def begins(line: str) -> bool:
 @lru_cache(4096)
 def ends(line: str) -> bool:
     """Whether a record may end with a line."""
-    return settled(line) or bool(_CLOSING.match(line))
+    return (settled(line) and not _REQUEST.match(line)) or bool(_CLOSING.match(line))
 
 
 def settled(line: str) -> bool:

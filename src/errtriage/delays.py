@@ -69,8 +69,8 @@ def _http_date(text: str) -> datetime | None:
 
 def moment(value: Any) -> datetime | None:
     """The time that a log record states: ISO 8601, or a number of seconds, ms, microseconds or ns since 1970."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 25:
-        value = int(value)
+    if isinstance(value, str) and len(value) < 25 and _NUMBER.fullmatch(value):
+        value = float(value) if "." in value else int(value)
     try:
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 10**20:
             while value > 100_000_000_000:  # seconds reach that in the year 5138

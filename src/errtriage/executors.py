@@ -62,13 +62,14 @@ def run(function: Callable[[Any], Any], jobs: Iterable[Any], workers: int) -> It
 def _pooled(function: Callable[[Any], Any], first: list[Any], jobs: Iterator[Any], workers: int) -> Generator[Any, None, list[Any]]:
     """Yield results until all is done or a worker goes away; return the jobs that have no result yet."""
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
 
     again = deque(first)
     pending: deque[tuple[Any, Any]] = deque()
     # Where it is safe, a copy of this process needs no time to import what is imported here already.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("fork" if sys.platform == "linux" else None), initializer=_begin, initargs=(os.getpid(),))
     job = _END
+    done = False
     try:
         while True:
             while len(pending) < workers * _WINDOW:
@@ -78,6 +79,7 @@ def _pooled(function: Callable[[Any], Any], first: list[Any], jobs: Iterator[Any
                 pending.append((job, pool.submit(function, job)))
                 job = _END
             if not pending:
+                done = True
                 return []
             yield pending[0][1].result()
             pending.popleft()
@@ -85,7 +87,11 @@ def _pooled(function: Callable[[Any], Any], first: list[Any], jobs: Iterator[Any
         refused = [] if job is _END else [job]
         return [each for each, _ in pending] + refused + list(again)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        if not done:  # interrupted, or a worker is gone: nobody waits for what the others still do
+            for worker in active_children():
+                worker.kill()
+        # Without waiting, the interpreter would wake a pool on its way out whose pipes may be closed already.
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin(parent: int) -> None:

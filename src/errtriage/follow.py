@@ -29,19 +29,21 @@ class Tail:
         self._identity: tuple[int, int] | None = None
         # All of a file that comes later is new.
         self._from_start = from_start or not os.path.exists(name)  # noqa: PTH110 - as below
-        #: How many lines were passed before what is read.
-        self.lines = 0
+        #: How many lines were passed before what is read, and how often the file has begun anew.
+        self.lines = self.begun = 0
 
     def read(self) -> bytes:
-        """What has come since the last time; nothing where nothing has, or where the file is not there."""
+        """What has come since the last time; nothing where nothing has, or where the file is not there.
+
+        The rest of a file that was moved away comes by itself, before the new file begins.
+        """
         if self.name == inputs.STDIN:
             return self._from_stdin()
         data = self._rest()
-        if self._replaced():
-            data += self._rest()  # what came before it was moved away
-            self._open()
-            data += self._rest()
-        return data
+        if data or not self._replaced():
+            return data
+        self._open()
+        return self._rest()
 
     def _from_stdin(self) -> bytes:
         stream = sys.stdin.buffer
@@ -58,7 +60,7 @@ class Tail:
             return b""
         if os.fstat(self._file.fileno()).st_size < self._file.tell():
             self._file.seek(0)  # it was truncated, and begins anew
-            self.lines = 0
+            self.begun += 1
         return bytes(self._file.read())
 
     def _replaced(self) -> bool:
@@ -76,7 +78,7 @@ class Tail:
         self._file = open(self.name, "rb")  # noqa: PTH123, SIM115 - kept open
         status = os.fstat(self._file.fileno())
         self._identity = (status.st_dev, status.st_ino)
-        self.lines = 0
+        self.begun += not first
         if first and not self._from_start:
             while piece := self._file.read(_PIECE):
                 self.lines += piece.count(b"\n")
@@ -111,9 +113,14 @@ class _Followed:
         self._pending = bytearray()
         self._waiting_since = 0.0
         self._started = False
+        self._begun = 0
 
     def take(self, data: bytes) -> Iterator[Verdict]:
         """Take what came, and yield the verdicts of what is complete; an unfinished record waits a while for its rest."""
+        if self.tail.begun != self._begun:
+            yield from self.finish()
+            self._begun = self.tail.begun
+            self._merge.open(self.tail.name)  # its lines count from the first again
         if data:
             self._pending += data
             self._waiting_since = time.monotonic()

@@ -139,7 +139,7 @@ def _decompressed(kind: str, source: _Counting) -> Iterator[bytes | str]:
     length = 0
     try:
         reader = _OPENED[kind]().open(source)
-        while piece := reader.read(_LARGE_PIECE):
+        while piece := reader.read1(_LARGE_PIECE):  # what comes before some damage is read
             length += len(piece)
             if length > HARMLESS and length > MOST_TIMES * source.count:
                 yield f"it decompresses to more than {MOST_TIMES} times its size, which is past what errtriage reads"

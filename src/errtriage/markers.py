@@ -25,7 +25,9 @@ _DOCKER = b'","stream"'
 _CUT = -1
 _CUT_BY_DOCKER = re.compile(rb'(?:[^n]|[^\\]n)","stream"')
 #: What may stand behind a name where it is not written in the usual way, or where its quote is escaped.
-_RARE = ('" ', '":\n', '":\r', '":\t', '":  ', "' ", "':\n", ":\n", "\\", "&quot", "”", "’")
+_RARE = ('" ', '"\n', '"\r', '"\t', '":\n', '":\r', '":\t', '":  ', "' ", "':\n", ":\n", "\\", "&quot", "”", "’")
+#: One character between a name and its value, also where it is written as an escape.
+_GAP = r"(?:[^a-zA-Z0-9_]|(?<=\\)(?:u00[0-9a-fA-F]{2}|[bfnrt])|(?<=&)(?:quot|#34)(?=;))"
 #: How Python writes what JSON writes otherwise.
 _PYTHON = {"false": "False", "true": "True", "null": "None"}
 
@@ -80,9 +82,9 @@ def _fits(marker: Mapping[str, Any]) -> re.Pattern[bytes] | None:
     others = "".join(rf"(?!{word}(?![a-zA-Z0-9_]))" for word in marker.get("except", ()))
     begins = [re.escape(form) for begin in marker["begins"] if begin != '"' for form in sorted({begin, _PYTHON.get(begin, begin)})]
     # In the gap before a text the last character is its quote.
-    alternatives = [rf"[^a-zA-Z0-9_]{{1,200}}?(?:{'|'.join(begins)})"] if begins else []
+    alternatives = [rf"{_GAP}{{1,200}}?(?:{'|'.join(begins)})"] if begins else []
     if '"' in marker["begins"]:
-        alternatives.append(rf"[^a-zA-Z0-9_]{{1,200}}+(?<=[\"'\x9c\x9d;]){others}")
+        alternatives.append(rf"{_GAP}{{1,200}}+(?:(?<=[\"'\x9c\x9d;])|(?<=u0022)|(?<=u0027)){others}")
     return re.compile(f"{marker['member']}(?:{'|'.join(alternatives)})".encode("latin-1"))
 
 

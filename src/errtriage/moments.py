@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from errtriage.delays import moment
 from errtriage.model import Failure, Payload
 from errtriage.tally import Moment
+from errtriage.wrappers import TIMES
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = {name: i for i, name in enumerate(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1)}
-_ISO = re.compile(r"[\[(<\"']?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)")
+# What a carrier puts before a line: a service, a pod.
+_CARRIER = re.compile(r" {0,40}[\w.-]{1,100} {1,40}\| |\[[a-z]+/[^\]\s]{1,200}\] ")
+_ISO = re.compile(r"(?:<\d{1,3}>\d? ?|[\[(<\"'])?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)")
 _SYSLOG = re.compile(r"(?:<\d{1,3}>)?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)")
 _COMMON = re.compile(r"[^\[\n]{0,200}\[(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\]")
 
@@ -22,10 +26,23 @@ def of_payload(payload: Payload, modified: float) -> Moment | None:
 
     ``modified`` is when the file was written (seconds since 1970): a time without a year is the last one before that.
     """
-    context = payload.context
-    if context.received is not None and (found := of_value(context.received)):
+    value = stated(payload)
+    if value is not None and (found := of_value(value)):
         return found
-    return of_line(context.prefix, modified) if context.prefix else None
+    return of_line(payload.context.prefix, modified) if payload.context.prefix else None
+
+
+def stated(payload: Payload) -> Any:
+    """What a record states as its time: in a field of the record around the payload, else of what holds it itself."""
+    context = payload.context
+    if context.received is not None:
+        return context.received
+    for holder in (context.rpc, payload.value):
+        if isinstance(holder, Mapping):
+            for name in TIMES:
+                if holder.get(name) is not None and not isinstance(holder[name], dict | list | bool):
+                    return holder[name]
+    return None
 
 
 def of_value(value: Any) -> Moment | None:
@@ -49,6 +66,7 @@ def way_to(value: Any, received: Any) -> tuple[str, ...] | None:
 
 def of_line(line: str, modified: float) -> Moment | None:
     """The time at the start of a line: ISO 8601, syslog's, or the common log format's."""
+    line = _CARRIER.sub("", line, 1)
     if match := _ISO.match(line):
         return _iso(match[1])
     if match := _SYSLOG.match(line):
@@ -65,10 +83,10 @@ def _iso(text: str) -> Moment | None:
         stamp = datetime.fromisoformat(text)
     except ValueError:
         # Container logs write nine digits of a second, and Python's own logs a comma before them; numbers are another form.
-        stamp_or_none = moment(text.replace(",", ".").replace(" Z", "Z").replace(" +", "+").replace(" -", "-"))
+        stamp_or_none = moment(text.replace(",", ".").replace("UTC", "Z").replace(" Z", "Z").replace(" +", "+").replace(" -", "-"))
         if stamp_or_none is None:
             return None
-        return _moment(stamp_or_none, zoned=text.isdecimal() or bool(re.search(r"(?:Z|[+-]\d\d:?\d\d)\Z", text[10:])))
+        return _moment(stamp_or_none, zoned=text[:5].isdecimal() or bool(re.search(r"(?:Z|UTC|[+-]\d\d:?\d\d)\Z", text[10:])))
     return _moment(stamp) if stamp.tzinfo else _moment(stamp.replace(tzinfo=UTC), zoned=False)
 
 
@@ -112,7 +130,7 @@ def asked_for(option: str, given: str | None) -> int | None:
     if match := re.fullmatch(r"(\d{1,6})([smhdw])", given.strip()):
         seconds = int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}[match[2]]
         return int((datetime.now(UTC).timestamp() - seconds) * 1_000_000)
-    found = _iso(given.strip())
+    found = _iso(given.strip()) if not given.strip().isdecimal() else None
     if found is None:
         raise Failure(f"{option} {given!r} is no time.", "Write it as 2031-05-02T08:00, or as so long before now: 30m, 6h, 2d.")
     return found.microseconds

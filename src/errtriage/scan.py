@@ -20,7 +20,7 @@ from errtriage.boundaries import Lines
 from errtriage.contracts import bundled
 from errtriage.markers import search_for
 from errtriage.model import Payload, Place, Verdict
-from errtriage.moments import of_line, of_payload, of_value, way_to
+from errtriage.moments import of_line, of_payload, of_value, stated, way_to
 from errtriage.pointers import follow_parts
 from errtriage.signatures import WORD_WITH_DIGIT, Signatures
 from errtriage.tally import Key, Moment, Spot, Tally
@@ -45,6 +45,8 @@ _MOST_KNOWN = 10_000
 #: Words with a digit in them: ids, times, counts.
 _WITH_DIGITS = re.compile(WORD_WITH_DIGIT.encode())
 _VALUE = re.compile(rb'"(?P<text>[^"\\]*)"|(?P<number>[0-9]+(?:\.[0-9]+)?)(?=[,}])')
+#: Lines longer than this together, in bytes, are not read (a document that is the whole input is).
+_LONGEST_RECORD = 64 << 20
 _LONG_DIGITS = re.compile(rb"\d{19}")
 
 
@@ -276,7 +278,7 @@ class Scanner:
         if self._search is None:
             self._whole(work, 0, len(data))
             return
-        lines = Lines(data)
+        lines = Lines(data, first=work.part.start == 0)
         # Terminal codes and NUL characters may stand in the middle of what is looked for.
         searched = _CODES.sub(b"", data) if b"\x1b" in data or b"\0" in data else data
         done = at = before = 0
@@ -295,6 +297,10 @@ class Scanner:
             alone = _is_alone(data, start, end)
             if not alone:
                 start, end = lines.region(at)
+            if end - start > _LONGEST_RECORD and not lines.is_document:
+                work.troubles.append(f"lines that could be one record are longer than {_LONGEST_RECORD >> 20} MiB together, and are not read")
+                done = end
+                continue
             if words and not _any_in(data, words, start, end):
                 continue
             done = self._take_line(work, lines, start, end, done) if alone else self._take_region(work, max(start, done), end)
@@ -355,7 +361,7 @@ class Scanner:
         if signature and known is None and len(self._known) < _MOST_KNOWN and self._settings.since is None and self._settings.until is None:
             # What a call is answered with later hangs on its having been seen.
             if b"tools/call" not in written and not any(payload.context.rpc for payload in found):
-                times = [payload.context.received for payload in found if payload.context.received is not None]
+                times = [time for payload in found if (time := stated(payload)) is not None]
                 self._known[signature] = ([each for each in taken if each is not None], way_to(value, times[0]) if times else None)
         return True
 

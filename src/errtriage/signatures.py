@@ -33,7 +33,9 @@ _OTHER_KEYWORDS = frozenset(
 #: Facts that come from the catalogue, from the tool, or from fields whose values count as they are.
 _EXACT_FACTS = frozenset(("code", "operation", "tool", "tool_class", "group"))
 _DEEPEST = 20
-_DIGIT = re.compile(r"\d")
+_DIGIT = re.compile(r"[0-9]")
+#: What stands for values of which only so much counts; no value of JSON is equal to them, and no digit is in them.
+_BLANK, _TEXT, _NO_ID, _AN_ID = "\0blank", "\0text", "\0no id", "\0an id"
 #: A word with a digit in it, such as an id, a time, a count; as a pattern for bytes too.
 WORD_WITH_DIGIT = r"\b[A-Za-z_]*+[0-9]\w*"
 _WORD_WITH_DIGIT = re.compile(WORD_WITH_DIGIT, re.ASCII)
@@ -160,7 +162,7 @@ class Signatures:
                 if kind is EXACT or member in self._words:
                     tokens.append(member)
                 elif kind is ID:
-                    tokens.append(not member or member.isspace())
+                    tokens.append(_NO_ID if not member or member.isspace() else _AN_ID)
                 elif kind is KNOWN:
                     tokens.append(self._like(member))
             elif member is True or member is False or member is None:
@@ -189,7 +191,7 @@ class Signatures:
     def _other(self, value: Any, kind: str, tokens: list[Any], opened: list[int], depth: int) -> bool:
         if isinstance(value, list):
             opened[1] += 1
-            tokens.append(len(value))
+            tokens.append("\0[" + chr(0x100 + min(len(value), 0xD000)))
             return depth <= _DEEPEST and all(self._other(item, kind, tokens, opened, depth + 1) for item in value)
         if isinstance(value, dict):
             return self._object(value, tokens, opened, depth + 1)
@@ -213,8 +215,8 @@ class Signatures:
         if _DIGIT.search(text):
             self._with_digits.append(text)
         if not self._any_pattern.search(text):
-            return text.isspace() or not text
-        return tuple(bool(pattern.search(text)) for pattern in self._patterns), text.isspace() or not text
+            return _BLANK if text.isspace() or not text else _TEXT
+        return tuple(bool(pattern.search(text)) for pattern in self._patterns)
 
 
 def without_digits(text: str) -> str:

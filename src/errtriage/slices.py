@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from errtriage import inputs
-from errtriage.boundaries import LONGEST, Lines
+from errtriage.boundaries import LONGEST, MOST, Lines, is_document
 from errtriage.scan import Slice
 
 #: How many bytes a slice has, unless no record ends there.
@@ -78,16 +78,18 @@ class _Ahead:
 
 
 def _of_file(name: str, file: Any, status: os.stat_result, size: int) -> Iterator[Slice]:
+    file.seek(0)
+    document = is_document(file.read(_BACK))
     start = 0
     while start < status.st_size:
         aim = start + (size if start else min(size, _FIRST))
-        end = status.st_size if aim >= status.st_size else _boundary(file, aim, status.st_size)
+        end = status.st_size if aim >= status.st_size else _boundary(file, aim, status.st_size, LONGEST if document else MOST)
         yield Slice(name, start, end, status.st_mtime)
         start = end
 
 
-def _boundary(file: Any, at: int, size: int) -> int:
-    """The first boundary of a file at or behind an offset."""
+def _boundary(file: Any, at: int, size: int, most: int) -> int:
+    """The first boundary of a file at or behind an offset; the end of a line where there is none in ``most`` bytes."""
     window = _WINDOW
     while True:
         begin = max(0, at - _BACK)
@@ -97,8 +99,10 @@ def _boundary(file: Any, at: int, size: int) -> int:
         found = _cut(data, at - begin, whole=whole)
         if found is not None:
             return begin + found
-        if whole or window > LONGEST:
-            return begin + len(data)
+        if whole:
+            return size
+        if window > most:
+            return begin + (data.rfind(b"\n") + 1 or len(data))
         window *= 4
 
 
@@ -130,9 +134,9 @@ def _of_stream(name: str, stream: Any, modified: float, size: int) -> Iterator[S
         pending += piece.data
         while len(pending) > size + 2 * _BACK:
             end = _cut(pending, size, whole=False)
-            if end is None and len(pending) < LONGEST:
+            if end is None and len(pending) < (LONGEST if start == 0 and is_document(pending[:_BACK]) else size + MOST):
                 break
-            end = len(pending) if end is None else end
+            end = (pending.rfind(b"\n") + 1 or len(pending)) if end is None else end
             yield Slice(name, start, start + end, modified, bytes(pending[:end]), lossy)
             start += end
             del pending[:end]

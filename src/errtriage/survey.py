@@ -60,6 +60,8 @@ class Survey(NamedTuple):
     first_seen: str | None
     last_seen: str | None
     hidden: int = 0
+    #: Whether only some records were asked for, by their time or by what they are.
+    narrowed: bool = False
 
     def worst(self) -> Outcome | None:
         """The worst outcome that occurred, or None where nothing was found."""

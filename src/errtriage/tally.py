@@ -15,6 +15,8 @@ from errtriage.model import Verdict
 KEPT, _MOST_BUCKETS = 3, 4096
 #: How many different operations a group counts by name.
 _MOST_OPERATIONS = 1000
+#: How many groups there are; codes beyond are counted together.
+_MOST_GROUPS = 10_000
 #: Under what the operations beyond are counted.
 OTHERS = "(others)"
 
@@ -164,6 +166,9 @@ class Tally:
     def group(self, key: Key) -> Group:
         """The group of a key, made when it is new."""
         group = self.groups.get(key)
+        if group is None and len(self.groups) >= _MOST_GROUPS:
+            key = key._replace(code=OTHERS)
+            group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group()
         return group

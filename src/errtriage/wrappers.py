@@ -25,7 +25,7 @@ _SNAKE = {"is_error": "isError", "structured_content": "structuredContent", "res
 #: Members that describe values instead of holding them.
 _SCHEMAS = frozenset({"inputSchema", "outputSchema", "input_schema", "output_schema", "parameters"})
 #: Where log records say when they were written.
-_TIMES = ("time", "ts", "timestamp", "@timestamp", "t", "date")
+TIMES = ("time", "ts", "timestamp", "@timestamp", "t", "date")
 #: Codes that JSON-RPC and MCP keep for themselves; an error object with one of them needs no response around it.
 _VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 #: Members of a request or a notification; any other may hold what was answered.
@@ -161,7 +161,7 @@ class Peeler:
         if is_schema(value):
             return
         if not context.inside:
-            received = next((value[name] for name in _TIMES if value.get(name) is not None), context.received)
+            received = next((value[name] for name in TIMES if value.get(name) is not None), context.received)
             context = context._replace(wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
         verb = value.get("method")
         context = context._replace(body=False, method=verb.upper() if isinstance(verb, str) and verb.upper() in _VERBS else context.method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -86,9 +87,16 @@ def scan(
     listing = expand(paths)
     for name in listing.empty:
         say(f"{name}: no file to read; in a folder, names end in .json, .jsonl, .ndjson, .har, .log or .txt (hidden and ignored ones are left out).")
+    if settings.since is not None and settings.until is not None and settings.since >= settings.until:
+        raise Failure("--since is not before --until, so there is nothing between them.")
     if follow:
+        for option, given in (("--output", output), ("--top", top), ("--fail-on", fail_on)):
+            if given is not None:
+                raise Failure(f"--follow has no end, and {option} is about one.", f"Leave {option} away, or scan without --follow.")
         return _follow(settings, listing, format, from_start=since is not None, color=color)
     bar = _bar if progress and sys.stderr and sys.stderr.isatty() else _no_bar
+    if output and os.path.realpath(output) in {os.path.realpath(file) for file in listing.files}:
+        raise Failure(f"{output} is read, and cannot be written over.", "Name another file for --output.")
     with _destination(output) as out:
         return _report(settings, listing, out, format, top, workers, fail_on, bar, color)
 
@@ -116,7 +124,16 @@ def _follow(settings: Any, listing: Any, format: Format, *, from_start: bool, co
 
 
 def _words(given: Sequence[str] | None) -> frozenset[str]:
-    return frozenset(part.strip() for each in given or () for part in each.split(",") if part.strip())
+    """The words of ``--only``; says where one is neither an action nor an outcome nor a code that a contract knows."""
+    words = frozenset(part.strip() for each in given or () for part in each.split(",") if part.strip())
+    if words:
+        from errtriage.contracts import bundled
+
+        packs = list(bundled())
+        for word in sorted(words - {*Action, *Outcome}):
+            if not any(pack.catalogue.find(word) for pack in packs):
+                say(f"--only {word}: no action or outcome is called so, and no contract knows such a code.")
+    return words
 
 
 def _report(
@@ -151,7 +168,8 @@ def _report(
         say(f"{_where(name)}: {trouble}.")
     for name, reason in merge.tally.skipped:
         say(f"{_where(name)} could not be read: {reason}.")
-    survey = of_merge(merge, top)
+    narrowed = settings.only or settings.since is not None or settings.until is not None
+    survey = of_merge(merge, top)._replace(narrowed=bool(narrowed))
     if format is not Format.JSONL:
         _write(survey, out, format, color)
     if interrupted:

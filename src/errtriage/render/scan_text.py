@@ -61,8 +61,14 @@ def line_writer(stream: TextIO, *, color: bool, width: int | None) -> Callable[[
 def _totals(terminal: Terminal, survey: Survey) -> None:
     terminal.line(Text(f"{_counted(survey.files, 'file')}, {_bytes(survey.bytes)}, {_counted(survey.lines, 'line')}{_span(survey)}", "dim"))
     if not survey.payloads:
-        terminal.line(Text("No failure was found.", "bold green"))
-        terminal.line(Text("Successes are not looked for; --all counts them too.", "dim"))
+        if not survey.files:
+            terminal.line(Text("Nothing was read.", "bold yellow"))
+        elif survey.narrowed:
+            terminal.line(Text("Nothing was found that was asked for.", "bold yellow"))
+            terminal.line(Text("--only, --since and --until leave the rest out, and with a time also records that say none.", "dim"))
+        else:
+            terminal.line(Text("No failure was found.", "bold green"))
+            terminal.line(Text("Successes are not looked for; --all counts them too.", "dim"))
         return
     parts: list[str | tuple[str, str]] = [(f"{_counted(survey.payloads, 'payload')}: ", "bold")]
     for i, (outcome, count) in enumerate(survey.by_outcome.items()):
