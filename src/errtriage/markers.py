@@ -21,11 +21,11 @@ _ALWAYS = (
     "tools/call", "tools\\/call", "\\u004", "\\u005", "\\u006", "\\u007", '"MESSAGE":[', '"MESSAGE": [', '"MESSAGE" : [', " stdout P ", " stderr P ",
 )  # fmt: skip
 #: A line of Docker's json-file; where there is one, those that were cut are looked for.
-_DOCKER = b'","stream"'
+_DOCKER = (b'","stream"', b'", "stream"')
 _CUT = -1
-_CUT_BY_DOCKER = re.compile(rb'(?:[^n]|[^\\]n)","stream"')
+_CUT_BY_DOCKER = re.compile(rb'(?:[^n]|[^\\]n)", ?"stream"')
 #: What may stand behind a name where it is not written in the usual way, or where its quote is escaped.
-_RARE = ('" ', '"\n', '"\r', '"\t', '":\n', '":\r', '":\t', '":  ', "' ", "':\n", ":\n", "\\", "&quot", "”", "’")
+_RARE = ('" ', '"\n', '"\r', '"\t', '":\n', '":\r', '":\t', '":  ', "' ", "':\n", ":\n", "\\", '":\\', '": \\', "':\\", "&quot", "”", "’")
 #: One character between a name and its value, also where it is written as an escape.
 _GAP = r"(?:[^a-zA-Z0-9_]|(?<=\\)(?:u00[0-9a-fA-F]{2}|[bfnrt])|(?<=&)(?:quot|#34)(?=;))"
 #: How Python writes what JSON writes otherwise.
@@ -158,9 +158,9 @@ def _hyperscan_search(hyperscan: Any, literals: list[bytes], patterns: list[str]
     """One pass for all literals, and one for the patterns, which together would be slower than both."""
     docker = len(literals) + len(patterns)
     first = hyperscan.Database()
-    numbers = [*range(len(literals)), docker]
-    flags = [0] * len(literals) + [hyperscan.HS_FLAG_SINGLEMATCH]
-    first.compile(expressions=[*literals, _DOCKER], ids=numbers, elements=len(numbers), flags=flags, literal=True)
+    numbers = [*range(len(literals)), *[docker] * len(_DOCKER)]
+    flags = [0] * len(literals) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(_DOCKER)
+    first.compile(expressions=[*literals, *_DOCKER], ids=numbers, elements=len(numbers), flags=flags, literal=True)
     second = hyperscan.Database()
     numbers = list(range(len(literals), docker))
     if patterns:
@@ -198,7 +198,7 @@ def _patterns(literals: list[bytes]) -> _Scan:
     pattern = re.compile(b"|".join(map(re.escape, sorted(literals, key=len, reverse=True))))
 
     def scan(data: Any) -> tuple[list[tuple[int, int]], bool]:
-        return [(numbers[match[0]], match.end() - 1) for match in pattern.finditer(data)], _DOCKER in data
+        return [(numbers[match[0]], match.end() - 1) for match in pattern.finditer(data)], any(mark in data for mark in _DOCKER)
 
     return scan
 
