@@ -66,7 +66,8 @@ def way_to(value: Any, received: Any) -> tuple[str, ...] | None:
 
 def of_line(line: str, modified: float) -> Moment | None:
     """The time at the start of a line: ISO 8601, syslog's, or the common log format's."""
-    line = _CARRIER.sub("", line, 1)
+    if carrier := _CARRIER.match(line):
+        line = line[carrier.end() :]
     if match := _ISO.match(line):
         return _iso(match[1])
     if match := _SYSLOG.match(line):
