@@ -592,7 +592,7 @@ SPELLINGS = [
     "\n".join(quoted(value) for value in (ENVELOPE, UNKNOWN, PAYLOADS[-1], {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "x"}})),
     json.dumps({"p": '{"isError":\ttrue,\n"content":[]}'}),
     '{"isError"\n:\r\n\ttrue, "content": []}',
-    'INFO {\'msg\': \'failed: {"id":\\t5,"error":\\t{"code":\\t-32023,"message":\\t"x"}}\'}',
+    "INFO " + repr({"m": '{"isError":\ttrue, "content": []}'}),
     "".join(json.dumps({"log": piece, "stream": "stdout"}) + "\n" for piece in ('{"isErr', 'or": true, "content": []}\n')),
     json.dumps({"m": '{"isError"\n:\ttrue,"content":[]}'}),
     json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "42"}], "isError": "yes"}}),
