@@ -35,7 +35,7 @@ _CARRIED = re.compile(r'\{"log":|\{.*"MESSAGE"|\d{4}-\d\d-\d\dT\S+ std(?:out|err
 
 
 class Lines:
-    """The lines of a text by their starts; ``read(start, end)`` gives a part of it, ``size`` is its length."""
+    """The lines of a text by their starts."""
 
     def __init__(self, text: bytes | bytearray, *, first: bool = False) -> None:
         self._text = text

@@ -95,7 +95,7 @@ class Queue:
                 self._happened.append(each)
                 if isinstance(each, Slice):
                     yield self._settings, each
-            if not any(isinstance(each, Trouble) for each in list(self._happened)[-1:]):
+            if not (self._happened and isinstance(self._happened[-1], Trouble)):
                 self._happened.append(None)
 
     def next_slice(self) -> Slice:

@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Environment
 
-from errtriage.model import Action, Outcome
+from errtriage.model import Outcome
 from errtriage.render.words import ACTIONS, OUTCOMES
 from errtriage.survey import BINS, SEVERITY, Survey
 
@@ -27,12 +27,9 @@ def render(survey: Survey) -> str:
         survey=survey,
         outcomes=OUTCOMES,
         actions=ACTIONS,
-        urgency={action: number for number, action in enumerate(dict.fromkeys(group.key.action for group in survey.groups))},
         bars=_bars(survey),
         height=_HEIGHT,
         bins=BINS,
-        Action=Action,
-        Outcome=Outcome,
         style=(folder / "scan.css").read_text(encoding="utf-8"),
         script=script,
         # The page may run this script and no other, whatever stands in a log.
