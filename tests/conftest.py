@@ -16,6 +16,9 @@ settings.register_profile("developer", deadline=None)
 settings.register_profile("must-run", deadline=None, derandomize=True)
 settings.load_profile("must-run" if os.environ.get("ERRTRIAGE_TESTS_MUST_RUN") else "developer")
 
+# No test sees the packs of whoever runs it.
+os.environ["XDG_CONFIG_HOME"] = os.devnull
+
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "schemas"
 CORPUS = Path(__file__).parent / "corpus"
@@ -26,7 +29,9 @@ class Run:
 
     def __call__(self, *args: str, stdin: bytes | str = b"", env: dict[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        settings = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_ACTIONS")}
+        settings = {
+            name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_ACTIONS", "ERRTRIAGE_PACKS")
+        }
         settings |= {"PYTHONIOENCODING": "utf-8", **(env or {})}
         command = [sys.executable, "-m", "errtriage", *args]
         return subprocess.run(command, input=data, capture_output=True, env=settings, cwd=cwd, timeout=60, check=False)

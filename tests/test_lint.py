@@ -22,7 +22,7 @@ from errtriage.lint import Linter, Settings
 from errtriage.rules import catalogue
 
 FORMATS = {"text": "txt", "json": "json", "sarif": "sarif", "github": "github"}
-RULES = catalogue()
+RULES = catalogue(bundled())
 IDS = [rule["id"] for rule in RULES]
 
 ENVELOPE = {"v": "0.1", "ok": False, "operation": "ovstorage_read", "error": {"code": "NotFound", "message": "no lamp", "retryable": False}}

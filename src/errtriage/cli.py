@@ -11,12 +11,22 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from errtriage import __version__
 
-#: The commands in the order of their help, each a module of ``errtriage.commands`` with a function of its name.
-COMMANDS = ("explain", "lint", "scan", "codes", "tree", "rules")
+#: The commands in the order of their help, each with its line there (the first of its docstring, which a test holds, so
+#: that a list of them imports none). Each is a module of ``errtriage.commands`` with a function of its name, or with an
+#: ``app`` that has commands of its own.
+COMMANDS = {
+    "explain": "Explain every payload found in files or standard input.",
+    "lint": "Check captured responses against their contracts.",
+    "scan": "Say what failed in logs, how often, since when, and what to do.",
+    "codes": "List the codes, or print everything known about some of them.",
+    "tree": "Draw the decision tree of a contract.",
+    "rules": "List the lint rules, or explain some of them.",
+    "contracts": "List, show, start and check contract packs.",
+}
 
 
 class Commands(TyperGroup):
@@ -31,15 +41,24 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - as the base class has it
-        """The command of this name, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"errtriage.commands.{cmd_name}")
-        # Some codes are negative numbers, and no options.
-        settings = {"help_option_names": ["-h", "--help"], "ignore_unknown_options": cmd_name == "codes"}
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=settings)
-        alone.command(cmd_name)(getattr(module, cmd_name))
-        return typer.main.get_command(alone)
+        """The command of this name as lists show it, or None; ``resolve_command`` is where one is called."""
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called, with what is left of the arguments."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load(name) if command is not None and name else command, rest
+
+
+def load(name: str) -> Any:
+    """Import a command."""
+    module = import_module(f"errtriage.commands.{name}")
+    app = getattr(module, "app", None)
+    if app is None:
+        settings = {"help_option_names": ["-h", "--help"], **getattr(module, "SETTINGS", {})}
+        app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=settings)
+        app.command(name)(getattr(module, name))
+    return typer.main.get_command(app)
 
 
 app = typer.Typer(

@@ -8,18 +8,25 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import wraps
-from typing import Any, NoReturn, ParamSpec
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import typer
 
 from errtriage import __version__
 from errtriage.model import Failure
 
+if TYPE_CHECKING:
+    from errtriage.packs import Pack
+
 P = ParamSpec("P")
 
+#: What stands for a character that an output cannot show.
+_PLAIN = {
+    "“": '"', "”": '"', "’": "'", "…": "...", "·": "-", "✗": "x", "›": ">", "─": "-", "│": "|", "├": "|", "└": "`", "▶": ">", "→": "->", "\u200b": "",
+}  # fmt: skip
 NOTHING_FOUND = 1
 BUG = 70
 INTERRUPTED = 130
@@ -99,7 +106,7 @@ def plain_substitutes() -> None:
     """An output that cannot show a character gets a plain one instead, never an exception."""
     import codecs
 
-    plain = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "·": "-", "✗": "x", "›": ">", "─": "-", "\u200b": ""})
+    plain = str.maketrans(_PLAIN)
 
     def substitute(error: UnicodeError) -> tuple[str, int]:
         if not isinstance(error, UnicodeEncodeError):
@@ -145,12 +152,40 @@ def one_of(kind: str, known: type[StrEnum]) -> Any:
     return parse
 
 
-def complete_contract(incomplete: str) -> list[str]:
-    """Contract names for TAB, from the folders alone."""
-    from errtriage.contracts import packs_folder
+def pack_option() -> Any:
+    """The option ``--pack`` of every command that uses contracts."""
+    return typer.Option("--pack", metavar="DIR", help="Use this contract pack too, or those in this folder. May be repeated.")
 
-    names = (path.parent.name for path in sorted(packs_folder().glob("*/contract.json")))
-    return [name for name in names if name.startswith(incomplete)]
+
+def packs_in_use(named: Sequence[str] | None, asked: str | None = None) -> tuple[Pack, ...]:
+    """The contract packs beyond the bundled ones: the user's, the project's, and those that ``--pack`` names.
+
+    Says which cannot be used and which stand in the place of a bundled one. Raises Failure for a broken one that was
+    asked for, by ``--pack`` or by its name.
+    """
+    from errtriage.packs import folders, locations
+
+    if not named and not any(folders(location) for location in locations()):
+        return ()
+    from errtriage.contracts import bundled, with_packs
+    from errtriage.proof import in_use
+
+    found = in_use(named or ())
+    for location in found.empty:
+        message = f"{location.folder} is no contract pack and holds none: a pack is a folder with contract.json."
+        if location.asked:
+            raise Failure(message, "`errtriage contracts new NAME` starts one.")
+        say(f"{location.kind}: {message}")
+    contracts = with_packs(found.packs)
+    for broken in found.broken:
+        hint = f"`errtriage contracts check {broken.folder}` says all."
+        if broken.kind == "--pack" or (broken.name == asked and asked not in contracts.origins):
+            raise Failure(str(broken), hint)
+        say(f"{broken} It is left out; {hint}")
+    for name in bundled().names():
+        if name in contracts.origins:
+            say(f"the contract {name} is that of {contracts.origins[name]}, in the place of the bundled one.")
+    return found.packs
 
 
 def color_option() -> Any:

@@ -1,7 +1,8 @@
-"""Finds and loads contract packs: the data in ``schemas`` from which every decision follows.
+"""Contracts as the rest of errtriage uses them: packs, the data from which every decision follows.
 
-Files are read when they are needed, so that one pack more costs nothing at start-up. Nothing in a pack is evaluated
-or fetched: conditions are JSON Schemas, compiled offline and with regular expressions that run in linear time.
+Files of the bundled packs are read when they are needed, so that one pack more costs nothing at start-up. Nothing in a
+pack is evaluated or fetched: conditions are JSON Schemas, compiled offline and with regular expressions that run in
+linear time.
 """
 
 from __future__ import annotations
@@ -9,48 +10,46 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jsonschema_rs
 import orjson
 
 from errtriage.cuts import plain
 from errtriage.model import Failure
+from errtriage.packs import packs_folder, read_file, within_bound
+
+if TYPE_CHECKING:
+    from errtriage.packs import Pack
 
 Condition = Mapping[str, Any]
 
-
-@cache
-def packs_folder() -> Path:
-    """The folder with the bundled packs: beside the package in a wheel, at the top of a checkout."""
-    here = Path(__file__).resolve().parent
-    for folder in (here / "schemas", here.parents[1] / "schemas"):
-        if folder.is_dir():
-            return folder
-    raise Failure("errtriage is installed without its contract packs (no folder `schemas`).", "Install it again.", 70)
+#: The most memory of one compiled pattern, in bytes.
+_LARGEST_PATTERN = 1 << 20
 
 
 def load(path: Path) -> Any:
-    """Read one JSON file of a pack. Raises Failure where it is missing or not JSON."""
+    """Read one JSON file of a pack. Raises Failure where it is missing, too large or not JSON."""
     try:
-        return orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise Failure(f"The contract pack's file {path} cannot be read ({error.strerror}).", "Install errtriage again.") from None
+        return orjson.loads(read_file(path))
     except ValueError as error:
         raise Failure(f"The contract pack's file {path} is not JSON: {error}.", "Correct it and try again.") from None
 
 
 def compiled(schema: Condition) -> jsonschema_rs.Draft202012Validator:
     """Compile a schema: nothing is fetched, and patterns cannot run away."""
-    return jsonschema_rs.Draft202012Validator(dict(schema), offline=True, pattern_options=jsonschema_rs.RegexOptions())
+    patterns = jsonschema_rs.RegexOptions(size_limit=_LARGEST_PATTERN)
+    return jsonschema_rs.Draft202012Validator(schema if isinstance(schema, bool) else dict(schema), offline=True, pattern_options=patterns)
 
 
-def names_in(condition: Condition) -> set[str]:
+def names_in(condition: Any) -> set[str]:
     """The facts that a condition asks for, at any depth of its alternatives."""
+    if not isinstance(condition, Mapping):
+        return set()  # true or false
     names = {*condition.get("required", ()), *condition.get("properties", ())}
-    for keyword in ("anyOf", "allOf", "oneOf"):
-        names |= {name for each in condition.get(keyword, ()) for name in names_in(each)}
-    return names | names_in(condition["not"]) if "not" in condition else names
+    parts = [each for keyword in ("anyOf", "allOf", "oneOf") for each in condition.get(keyword, ())]
+    parts += [condition[keyword] for keyword in ("not", "if", "then", "else") if keyword in condition]
+    return names.union(*map(names_in, parts))
 
 
 def _valid(validator: jsonschema_rs.Draft202012Validator, value: Any) -> bool:
@@ -98,7 +97,7 @@ class Catalogue:
         self.unknown: Mapping[str, Any] = data["unknown"]
         self.groups: Mapping[str, Mapping[str, Any]] = groups
         self.entries = [Code(entry, groups[entry["group"]]) for entry in data["codes"]]
-        self._by_code = {entry.data["code"]: entry for entry in self.entries if "code" in entry.data}
+        self._by_code = {name: entry for entry in self.entries if "code" in entry.data for name in (entry.data["code"], *entry.data.get("aliases", ()))}
         self._ranges = [entry for entry in self.entries if "from" in entry.data]
 
     def find(self, code: str | None) -> Code | None:
@@ -118,6 +117,17 @@ class Shape(NamedTuple):
 
     contract: Contract
     data: Mapping[str, Any]
+    #: What must be known, and what members the value must have if it is an object: asked before anything is compiled.
+    needs: frozenset[str]
+    members: frozenset[str]
+
+    @classmethod
+    def of(cls, contract: Contract, data: Mapping[str, Any]) -> Shape:
+        """A shape of a contract from its data."""
+        match = data["match"]
+        needs = frozenset(match.get("required", ()))
+        value = match.get("properties", {}).get("value") if "value" in needs else None
+        return cls(contract, data, needs, frozenset(value.get("required", ()) if isinstance(value, Mapping) else ()))
 
     @property
     def name(self) -> str:
@@ -125,56 +135,65 @@ class Shape(NamedTuple):
         return str(self.data["name"])
 
     @property
-    def schema_names(self) -> frozenset[str]:
-        """The members that the shape's JSON Schema names at its top."""
-        return _top_names(self.schema_file)
-
-    @property
-    def schema_file(self) -> Path:
-        """The file of the shape's JSON Schema."""
-        return self.contract.folder / str(self.data["schema"])
+    def schema(self) -> Mapping[str, Any]:
+        """The shape's JSON Schema."""
+        return self.contract.schema(self.data["schema"])
 
     def matches(self, probe: Mapping[str, Any]) -> bool:
         """Whether a value and what is known around it are this shape."""
-        return self.contract.conditions.hold(self.data["match"], probe)
+        if not self.needs <= probe.keys():
+            return False
+        value = probe["value"]
+        return not (isinstance(value, dict) and not self.members <= value.keys()) and self.contract.conditions.hold(self.data["match"], probe)
 
     def accepts(self, value: Any) -> bool:
         """Whether ``value`` satisfies the shape's JSON Schema (the fast validator's answer)."""
         return self.contract.accepts(self.data["schema"], value)
 
 
-@cache
-def _top_names(schema_file: Path) -> frozenset[str]:
-    return frozenset(load(schema_file).get("properties", ()))
-
-
 class Contract:
-    """One contract pack. Everything but its ``contract.json`` is read when it is first needed."""
+    """One contract pack. Everything but its ``contract.json`` is read when it is first needed.
 
-    def __init__(self, folder: Path) -> None:
+    ``files`` are the bytes of a pack that is not bundled, by the names of its files; ``origin`` says where it is from.
+    """
+
+    def __init__(self, folder: Path, files: Mapping[str, bytes] | None = None, origin: str = "") -> None:
         self.folder = folder
-        self.data: Mapping[str, Any] = load(folder / "contract.json")
+        #: Where a pack is from that is not bundled, in words; empty for the bundled ones.
+        self.origin = origin
+        self._files = files
+        self.data: Mapping[str, Any] = self.file("contract.json")
         self.name: str = self.data["name"]
-        self.shapes = [Shape(self, shape) for shape in self.data["shapes"]]
+        self.shapes = [Shape.of(self, shape) for shape in self.data["shapes"]]
         self.conditions = Conditions()
-        self._schemas: dict[str, jsonschema_rs.Draft202012Validator] = {}
+        self._schemas: dict[str, Mapping[str, Any]] = {}
+        self._validators: dict[str, jsonschema_rs.Draft202012Validator] = {}
+
+    def file(self, name: str) -> Any:
+        """One of the pack's JSON files. Raises Failure where there is none, or none that can be read."""
+        return load(self.folder / name) if self._files is None else orjson.loads(self._files[name])
+
+    def examples(self) -> dict[str, Any]:
+        """The pack's examples by the names of their files, in order. Raises Failure for one that cannot be read."""
+        return {path.name: load(path) for path in within_bound(self.folder / "examples", "*.json")}
 
     @cached_property
     def catalogue(self) -> Catalogue:
         """The code catalogue."""
-        return Catalogue(load(self.folder / "codes.json"))
+        return Catalogue(self.file("codes.json"))
 
     @cached_property
     def tree(self) -> Mapping[str, Any]:
         """The decision tree."""
-        tree: Mapping[str, Any] = load(self.folder / "tree.json")
+        tree: Mapping[str, Any] = self.file("tree.json")
         return tree
 
     @cached_property
     def rules(self) -> list[Mapping[str, Any]]:
         """The lint rules."""
-        path = self.folder / "rules.json"
-        return list(load(path)["rules"]) if path.is_file() else []
+        if self._files is not None and "rules.json" not in self._files:
+            return []
+        return list(self.file("rules.json")["rules"])
 
     @cached_property
     def secret_parameters(self) -> frozenset[str]:
@@ -193,11 +212,17 @@ class Contract:
         value = self.data.get("tools", {}).get(tool, tool if tool in self.data.get("classes", {}) else None)
         return str(value) if value is not None else None
 
+    def schema(self, file: str) -> Mapping[str, Any]:
+        """One of the pack's JSON Schemas, by the name of its file."""
+        if file not in self._schemas:
+            self._schemas[file] = self.file(file)
+        return self._schemas[file]
+
     def accepts(self, schema: str, value: Any) -> bool:
         """Whether ``value`` satisfies one of the pack's JSON Schemas, by the name of its file."""
-        validator = self._schemas.get(schema)
+        validator = self._validators.get(schema)
         if validator is None:
-            validator = self._schemas[schema] = compiled(load(self.folder / schema))
+            validator = self._validators[schema] = compiled(self.schema(schema))
         return _valid(validator, value)
 
 
@@ -208,6 +233,8 @@ class Contracts:
         self.packs = sorted(packs, key=lambda pack: (pack.data["rank"], pack.name))
         self.classes = frozenset(name for pack in self.packs for name in pack.data.get("classes", {}))
         self.secret_parameters = frozenset(name for pack in self.packs for name in pack.secret_parameters)
+        #: Where the packs are from that are not bundled, in words, by their names.
+        self.origins = {pack.name: pack.origin for pack in self.packs if pack.origin}
 
     def __iter__(self) -> Iterator[Contract]:
         return iter(self.packs)
@@ -244,3 +271,15 @@ def own_rules() -> list[Mapping[str, Any]]:
 def bundled() -> Contracts:
     """The packs that errtriage brings along."""
     return Contracts([Contract(path.parent) for path in sorted(packs_folder().glob("*/contract.json"))])
+
+
+@cache
+def with_packs(packs: tuple[Pack, ...]) -> Contracts:
+    """The bundled packs with others over them: one of the same name takes the place of the one before."""
+    if not packs:
+        return bundled()
+    by_name = {pack.name: pack for pack in bundled()}
+    for pack in packs:
+        contract = Contract(Path(pack.folder), dict(pack.files), pack.origin)
+        by_name[contract.name] = contract
+    return Contracts(list(by_name.values()))

@@ -57,6 +57,20 @@ def _read(header: str, date: str | None, received: Any) -> tuple[bool, int | Non
     return True, max(0, round((until - start).total_seconds() * 1000)), None
 
 
+def seconds(value: Any) -> int | None:
+    """A number of seconds, or a text that is one, in ms; None where it is neither, negative, or past all reason."""
+    if isinstance(value, str) and len(value) < 25 and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_MS / 1000:
+        return None
+    return round(value * 1000)
+
+
+def duration(value: Any) -> int | None:
+    """A duration as protobuf writes it in JSON (seconds with an s behind), in ms; None where it is none, or negative."""
+    return seconds(value[:-1]) if isinstance(value, str) and value.endswith("s") else None
+
+
 def _http_date(text: str) -> datetime | None:
     from email.utils import parsedate_to_datetime
 

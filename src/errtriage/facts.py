@@ -8,18 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from errtriage import delays, payloads
-from errtriage.contracts import Contract, Shape
+from errtriage.challenges import challenges
+from errtriage.contracts import Condition, Contract, Shape
 from errtriage.cuts import CutStr, may_go_on
-from errtriage.model import Context, Payload
-from errtriage.pointers import MISSING, follow, follow_parts, pointer, pointer_parts
+from errtriage.model import Context, Http, Payload
+from errtriage.pointers import MISSING, follow_parts, pointer_parts
 
 Facts = dict[str, Any]
 
+#: The facts that conditions and texts may name beside the fields of their shapes (``wrapper_facts`` and below).
+GENERAL = frozenset((
+    "shape", "truncated", "http_status", "reason", "method", "media_type", "retry_after", "retry_after_ms", "retry_after_header", "retry_after_fault",
+    "allow", "headers_seen", "is_error", "mismatch", "silent", "meta", "rpc_members", "group", "documented_retryable", "tool", "operation", "tool_class",
+))  # fmt: skip
+#: What a shape's ``match`` may ask for (``probe``).
+PROBED = frozenset((
+    "value", "inner", "forced", "body", "rpc_result", "within", "http_status", "media_type", "headers", "challenges", "is_error", "structured", "only_text",
+))  # fmt: skip
+
 #: How many members of a payload are looked at for ids (a bound against hostile input).
 _MOST_MEMBERS = 20_000
+#: How many items of an array are asked whether they are the one that is meant, and how many become words.
+_MOST_ITEMS, _MOST_WORDS = 1000, 20
 
 
 def probe(value: Any, context: Context, inner: Any, *, forced: bool) -> Facts:
@@ -29,11 +42,13 @@ def probe(value: Any, context: Context, inner: Any, *, forced: bool) -> Facts:
         "forced": forced,
         "body": context.body,
         "rpc_result": context.wrappers[-1:] == ("jsonrpc",),
+        "within": list(context.wrappers),
     }
     if inner is not None:
         known["inner"] = inner
     if context.http:
         _put(known, http_status=context.http.status, media_type=context.http.media_type)
+        known |= {name: member for name, member in _http(context.http).items() if name in ("headers", "challenges")}
     result = context.tool_result
     if result is not None and result.value is value:
         _put(known, is_error=value.get("isError"), structured=value.get("structuredContent"))
@@ -76,8 +91,8 @@ def payload_facts(payload: Payload, shape: Shape) -> Facts:
     facts["truncated"] = payload.context.truncated
     documents = _documents(payload)
     for name, ways, checks in _fields(shape.contract, shape.name):
-        for document, parts in ways:
-            value = follow_parts(documents[document], parts)
+        for way in ways:
+            value = way.follow(documents)
             value = next((kept for check in checks if (kept := check(value)) is not None), None)
             if value is not None:
                 facts[name] = str(value) if name == "code" else value
@@ -85,17 +100,69 @@ def payload_facts(payload: Payload, shape: Shape) -> Facts:
     return facts
 
 
-_Ways = list[tuple[str, tuple[str, ...]]]
+class _Way(NamedTuple):
+    """The way to a place: a document and names there. With ``where`` or ``rest`` what is there is an array: of its items
+    the first that fits, and the names in it; with ``each`` what is there is an array too, and each of its items a text.
+    """
+
+    document: str | None
+    parts: tuple[str, ...]
+    item: bool = False
+    where: Condition | None = None
+    rest: tuple[str, ...] = ()
+    each: tuple[tuple[str, ...], ...] = ()
+    hold: Callable[[Condition | None, Any], bool] | None = None
+
+    def follow(self, documents: Mapping[str, Any]) -> Any:
+        """What is at the place, or MISSING."""
+        if self.document is None:
+            return MISSING
+        value = follow_parts(documents[self.document], self.parts)
+        if not self.item:
+            return value
+        items = value if isinstance(value, list) else []
+        fitting = next((item for item in items[:_MOST_ITEMS] if self.hold is None or self.hold(self.where, item)), MISSING)
+        value = follow_parts(fitting, self.rest)
+        return [self._words(item) for item in value[:_MOST_WORDS]] if self.each and isinstance(value, list) else value
+
+    def _words(self, item: Any) -> str:
+        found = (follow_parts(item, parts) for parts in self.each)
+        return ": ".join(str(value) for value in found if isinstance(value, str | int | float) and not isinstance(value, bool | CutStr))
+
+    def behind_cut(self, documents: Mapping[str, Any]) -> bool:
+        """Whether the way ends at something that was cut, or leads to a text that has no end."""
+        if self.document is None:
+            return False
+        value = documents[self.document]
+        for part in self.parts:
+            below = follow_parts(value, (part,))
+            if below is MISSING:
+                return may_go_on(value)
+            value = below
+        return may_go_on(value) if self.item else isinstance(value, CutStr)
+
+
+def _way(contract: Contract, place: str | Mapping[str, Any]) -> _Way:
+    if isinstance(place, str):
+        document, path = _split(place)
+        return _Way(document, pointer_parts(path))
+    document, path = _split(place["in"])
+    each = tuple(pointer_parts(pointer) for pointer in place.get("each", ()))
+    return _Way(document, pointer_parts(path), True, place.get("where"), pointer_parts(place.get("at", "")), each, contract.conditions.hold)
 
 
 @lru_cache(256)
-def _fields(contract: Contract, shape: str) -> list[tuple[str, _Ways, list[Callable[[Any], Any]]]]:
-    """The fields of a shape, ready to be located: name, the ways to it (a document and names), and what types it may have."""
-    fields = []
-    for name, field in contract.shape(shape).data["fields"].items():
-        ways = [(document, pointer_parts(path)) for document, path in map(_split, field["at"]) if document is not None]
-        fields.append((name, ways, [_TYPES[kind] for kind in field["type"]]))
-    return fields
+def _fields(contract: Contract, shape: str) -> list[tuple[str, list[_Way], list[Callable[[Any], Any]]]]:
+    """The fields of a shape, ready to be located: name, the ways to it, and what types it may have."""
+    fields = contract.shape(shape).data["fields"].items()
+    return [(name, [_way(contract, place) for place in field["at"]], [_TYPES[kind] for kind in field["type"]]) for name, field in fields]
+
+
+@lru_cache(256)
+def _id_ways(contract: Contract, shape: str) -> list[tuple[str, _Way]]:
+    """The ways to the ids that a shape documents, each with the name that the id has there."""
+    places = contract.shape(shape).data["ids"]["correlation"]
+    return [((place if isinstance(place, str) else place.get("at") or place["in"]).rpartition("/")[2], _way(contract, place)) for place in places]
 
 
 def undetermined(payload: Payload, shape: Shape) -> set[str]:
@@ -103,7 +170,7 @@ def undetermined(payload: Payload, shape: Shape) -> set[str]:
     if not payload.context.truncated:
         return set()
     documents = _documents(payload)
-    names = {name for name, field in shape.data["fields"].items() if any(_behind_cut(documents, place) for place in field["at"])}
+    names = {name for name, ways, _ in _fields(shape.contract, shape.name) if any(way.behind_cut(documents) for way in ways)}
     if "code" in names:
         names |= {"group", "documented_retryable"}
     result = payload.context.tool_result
@@ -112,30 +179,22 @@ def undetermined(payload: Payload, shape: Shape) -> set[str]:
     return names
 
 
-def _behind_cut(documents: Mapping[str, Any], place: str) -> bool:
-    """Whether the way to a place ends at something that was cut, or leads to a text that has no end."""
-    document, path = _split(place)
-    value = documents[document] if document is not None else None
-    for part in pointer_parts(path):
-        below = follow(value, pointer([part]))
-        if below is MISSING:
-            return may_go_on(value)
-        value = below
-    return isinstance(value, CutStr)
-
-
 def _documents(payload: Payload) -> dict[str, Any]:
     context = payload.context
-    http = {"status": context.http.status, "reason": context.http.reason} if context.http else {}
+    http = _http(context.http) if context.http else {}
     result = context.tool_result
     text = result.text if result is not None else None
     return {"": payload.value, "inner": payload.inner, "meta": context.meta, "http": http, "text": text}
 
 
-def _locate(documents: Mapping[str, Any], place: str) -> Any:
-    document, path = _split(place)
-    found = follow(documents[document], path) if document is not None else None
-    return None if found is MISSING else found
+def _http(http: Http) -> dict[str, Any]:
+    """What packs may ask of a response."""
+    known: dict[str, Any] = {"status": http.status, "reason": http.reason}
+    if http.headers:
+        known["headers"] = http.headers
+        if asked := http.headers.get("www-authenticate"):
+            known["challenges"] = challenges(asked)
+    return known
 
 
 @lru_cache(1024)
@@ -159,7 +218,7 @@ def _positive(value: Any) -> int | None:
 
 def _listed(value: Any) -> str | None:
     whole = isinstance(value, list) and value and all(isinstance(item, str | int) for item in value)
-    return ", ".join(map(str, value)) if whole else None
+    return ", ".join(str(item) for item in value if item != "") or None if whole else None
 
 
 #: What a field's value is taken as by each type that a pack may name, or None where it is of another one. ``keys`` and
@@ -170,6 +229,8 @@ _TYPES: Mapping[str, Callable[[Any], Any]] = {
     "integer": _whole,
     "positive-integer": _positive,
     "number": lambda value: value if _is_number(value) else None,
+    "seconds": delays.seconds,
+    "duration": delays.duration,
     "object": lambda value: value if isinstance(value, dict) else None,
     "array": lambda value: value if isinstance(value, list) else None,
     "keys": lambda value: ", ".join(value) if isinstance(value, dict) and value else None,
@@ -184,6 +245,8 @@ def add_catalogue(facts: Facts, contract: Contract) -> Mapping[str, Any] | None:
     if code is None:
         return None
     entry = contract.catalogue.find(code)
+    if entry and "aliases" in entry.data:
+        facts["code"] = entry.data["code"]
     facts["group"] = entry.data["group"] if entry else "unknown"
     if entry and entry.retryable is not None:
         facts["documented_retryable"] = entry.retryable
@@ -206,16 +269,16 @@ def add_tool(facts: Facts, contract: Contract, given: str | None, known_classes:
 def ids(payload: Payload, shape: Shape, names: list[str], headers: list[str]) -> tuple[str | None, dict[str, str]]:
     """The id to quote, and every id found by the name that it has there.
 
-    A shape that documents its id has that one or none; elsewhere it is the first of the well-known ``names`` in the
-    payload (in their order, shallowest first), else the first of the ``headers``.
+    A shape that documents its id has that one or none; elsewhere, where its own places hold none, it is the first of the
+    well-known ``names`` in the payload (in their order, shallowest first), else the first of the ``headers``.
     """
     documents = _documents(payload)
     found: dict[str, str] = {}
     documented = []
-    for place in shape.data["ids"]["correlation"]:
-        if (value := _id_text(_locate(documents, place))) is not None:
+    for name, way in _id_ways(shape.contract, shape.name):
+        if (value := _id_text(way.follow(documents))) is not None:
             documented.append(value)
-            found.setdefault(place.rpartition("/")[2], value)
+            found.setdefault(name, value)
     in_payload: dict[str, str] = {}
     for name, value in _named(payload, set(names)):
         in_payload.setdefault(_plain(name), value)
@@ -223,7 +286,7 @@ def ids(payload: Payload, shape: Shape, names: list[str], headers: list[str]) ->
     in_headers = list(_in_headers(payload.context, headers))
     for name, value in in_headers:
         found.setdefault(name, value)
-    if shape.data["ids"]["documented"]:
+    if documented or shape.data["ids"]["documented"]:
         return (documented[0] if documented else None), found
     known = [in_payload[name] for name in names if name in in_payload] + [value for _, value in in_headers]
     return (known[0] if known else None), found
@@ -235,7 +298,7 @@ def _plain(name: str) -> str:
 
 def _id_text(value: Any) -> str | None:
     if isinstance(value, bool | CutStr) or not isinstance(value, str | int | float):
-        return None
+        return None  # MISSING is none of them
     return str(value) if str(value).strip() else None
 
 

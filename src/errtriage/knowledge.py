@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from errtriage.contracts import Code, Contract, load
+from errtriage.contracts import Code, Contract
 from errtriage.model import Http, Verdict
 from errtriage.verdicts import Triage
 
@@ -27,6 +27,8 @@ class Known(NamedTuple):
     """One code of one contract. ``documented`` is false where the service lists the code and says nothing about it."""
 
     contract: str
+    #: Where the contract is from, in words; empty for a bundled one.
+    origin: str
     code: str
     title: str
     group: str
@@ -57,6 +59,7 @@ def _known(contract: Contract, entry: Code, readings: tuple[Reading, ...]) -> Kn
     data = entry.data
     return Known(
         contract.name,
+        contract.origin,
         data["code"] if "code" in data else f"{data['from']} to {data['to']}",
         data["title"],
         data["group"],
@@ -71,13 +74,17 @@ def _known(contract: Contract, entry: Code, readings: tuple[Reading, ...]) -> Kn
 def _readings(contract: Contract, triage: Triage) -> list[Reading]:
     """The verdicts about the pack's own examples."""
     found = []
-    for path in sorted((contract.folder / "examples").glob("*.json")):
-        example = load(path)
+    for example in contract.examples().values():
         given = example.get("given", {})
-        worker = triage.given(contract.name if given.get("contract") else None, given.get("tool"), Http.known(given.get("status"), given.get("headers")))
+        worker = given_to(triage, given)
         verdicts = worker.text(example["input"]) if isinstance(example["input"], str) else worker.value(example["input"])
         found += [Reading(example.get("about", ""), example["input"], given, verdict) for verdict in verdicts if verdict.contract == contract.name]
     return found
+
+
+def given_to(triage: Triage, given: Mapping[str, Any]) -> Triage:
+    """A triage for an example: with what was known beside its input."""
+    return triage.given(given.get("contract"), given.get("tool"), Http.known(given.get("status"), given.get("headers")))
 
 
 def matching(known: Iterable[Known], asked: str) -> list[Known]:

@@ -12,8 +12,9 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from errtriage import inputs, payloads, places, rules
-from errtriage.contracts import Conditions, Contracts, bundled, own_rules, unknown_name
+from errtriage.contracts import Conditions, Contracts, own_rules, unknown_name, with_packs
 from errtriage.model import Failure, Finding, Payload, Place
+from errtriage.packs import Pack
 from errtriage.pointers import pointer_parts
 from errtriage.redact import clean
 from errtriage.reports import Excerpt, FileReport, Located
@@ -36,6 +37,8 @@ class Settings(NamedTuple):
     contract: str | None = None
     rules: frozenset[str] = frozenset()
     redact: bool = True
+    #: The packs beyond the bundled ones.
+    packs: tuple[Pack, ...] = ()
     #: How many findings of a file are shown with their line: a line takes longer to redact than to check.
     excerpts: int = 50
 
@@ -65,7 +68,7 @@ def check_files(job: tuple[Settings, Sequence[str]]) -> list[FileReport]:
 
 @cache
 def _linter(settings: Settings) -> Linter:
-    return Linter(bundled(), settings)
+    return Linter(with_packs(settings.packs), settings)
 
 
 class _Raw(NamedTuple):

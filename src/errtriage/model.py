@@ -177,10 +177,16 @@ class Payload(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One question of a decision tree and the answer that was given."""
+    """One question of a decision tree and the answer that was given.
+
+    ``node`` is the question's name in its tree, and ``branch`` the number of the answer there (the last is what holds
+    otherwise); both are for drawing only. A question that stands in no tree has no node.
+    """
 
     question: str
     answer: str
+    node: str = ""
+    branch: int = -1
 
 
 class Violation(NamedTuple):

@@ -56,6 +56,8 @@ class LintReport(NamedTuple):
     fail_on: str = "error"
     known: int = 0
     settings_file: str | None = None
+    #: Where contracts are from that are not bundled, by their names.
+    packs: Mapping[str, str] = {}
 
     @property
     def findings(self) -> list[Located]:
@@ -95,6 +97,7 @@ class LintReport(NamedTuple):
             parts.append(f"{_counted(len(self.unread), 'file')} not read")
         if self.settings_file:
             parts.append(f"settings of {self.settings_file}")
+        parts += [f"contract {name} from {origin}" for name, origin in self.packs.items()]
         return "; ".join(parts) + "."
 
     def fails(self, finding: Located) -> bool:

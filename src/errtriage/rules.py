@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from errtriage.contracts import Condition, Contract, Contracts, bundled, names_in, own_rules
+from errtriage.contracts import Condition, Contract, Contracts, names_in, own_rules
 from errtriage.cuts import may_go_on
 from errtriage.facts import Facts
 from errtriage.model import Finding, Payload
@@ -39,7 +39,7 @@ def _rules_for(contracts: Contracts, name: str, shape: str, present: tuple[str, 
     found: list[tuple[Rule, Contract]] = []
     for contract in contracts:
         own = contract.name == name
-        for rule in contract.rules:
+        for rule in contract.rules if own or contract.data.get("wraps") else ():
             about = rule.get("about")
             applies = about in present if about else own and shape in rule.get("shapes", (shape,))
             if applies and rule.get("in", "payload") in present:
@@ -47,13 +47,16 @@ def _rules_for(contracts: Contracts, name: str, shape: str, present: tuple[str, 
     return found
 
 
-def catalogue() -> list[Rule]:
+def catalogue(contracts: Contracts) -> list[Rule]:
     """Every rule that there is: those of the packs, the most specific first, and errtriage's own.
 
     Each has its ``contract`` (``errtriage`` for its own) and its ``source`` in words.
     """
-    packs = [{**rule, "contract": pack.name, "source": pack.data["sources"][rule["source"]]} for pack in bundled() for rule in pack.rules]
-    return [*packs, *({**rule, "contract": "errtriage", "source": "errtriage's own: what it takes to find and read a payload"} for rule in own_rules())]
+    packs = [
+        {**rule, "contract": pack.name, "origin": pack.origin, "source": pack.data["sources"][rule["source"]]} for pack in contracts for rule in pack.rules
+    ]
+    own = {"contract": "errtriage", "origin": "", "source": "errtriage's own: what it takes to find and read a payload"}
+    return [*packs, *({**rule, **own} for rule in own_rules())]
 
 
 def wrappers(payload: Payload) -> dict[str, Any]:

@@ -17,10 +17,11 @@ import orjson
 
 from errtriage import inputs, payloads
 from errtriage.boundaries import Lines
-from errtriage.contracts import bundled
+from errtriage.contracts import with_packs
 from errtriage.markers import search_for
 from errtriage.model import Payload, Place, Verdict
 from errtriage.moments import of_line, of_payload, of_value, stated, way_to
+from errtriage.packs import Pack
 from errtriage.pointers import follow_parts
 from errtriage.signatures import WORD_WITH_DIGIT, Signatures
 from errtriage.tally import Key, Moment, Spot, Tally
@@ -63,6 +64,8 @@ class Settings(NamedTuple):
     until: int | None = None
     #: Actions, outcomes and codes of which one must hold.
     only: frozenset[str] = frozenset()
+    #: The packs beyond the bundled ones.
+    packs: tuple[Pack, ...] = ()
 
 
 class Slice(NamedTuple):
@@ -155,7 +158,7 @@ class Scanner:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._contracts = bundled()
+        self._contracts = with_packs(settings.packs)
         self.triage = Triage(self._contracts, redact=settings.redact)
         self._search = None if settings.successes else search_for(self._contracts)
         self._signatures = Signatures(self._contracts)

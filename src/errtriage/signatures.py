@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Any
 
-from errtriage.contracts import Contract, Contracts, names_in
+from errtriage.contracts import Contract, Contracts, compiled, names_in
 from errtriage.delays import LONGEST_MS
 from errtriage.pointers import pointer_parts
 
@@ -32,6 +32,9 @@ _OTHER_KEYWORDS = frozenset(
 )
 #: Facts that come from the catalogue, from the tool, or from fields whose values count as they are.
 _EXACT_FACTS = frozenset(("code", "operation", "tool", "tool_class", "group"))
+#: What conditions ask about the wrappers, which the names and brackets of a record tell already, or which no record has
+#: that is signed.
+_AROUND = frozenset(("within", "headers", "challenges"))
 _DEEPEST = 20
 _DIGIT = re.compile(r"[0-9]")
 #: What stands for values of which only so much counts; no value of JSON is equal to them, and no digit is in them.
@@ -52,7 +55,9 @@ class Signatures:
     def __init__(self, contracts: Contracts) -> None:
         self._words: set[str] = set()
         self._tools: set[str] = set()
-        self._patterns: list[re.Pattern[str]] = []
+        self._patterns: list[str] = []
+        #: Those of packs that are not bundled, which only an engine may try whose time is linear.
+        self._foreign: list[Any] = []
         self._numbers: set[float] = {0, LONGEST_MS}
         self._names: dict[str, str] = {}
         self._ids: set[str] = set()
@@ -68,25 +73,30 @@ class Signatures:
         self._word_templates = {without_digits(word) for word in self._words if _DIGIT.search(word)}
         self._bounds = sorted(self._numbers)
         # A text that matches none of them is asked once. What asks only whether there is anything is not among them.
-        self._bytes_patterns = re.compile("|".join(f"(?:{pattern.pattern})" for pattern in self._patterns).encode() or rb"(?!)")
-        self._any_pattern = re.compile("|".join(f"(?:{pattern.pattern})" for pattern in self._patterns) or r"(?!)")
+        self._any_pattern = re.compile("|".join(f"(?:{pattern})" for pattern in self._patterns) or r"(?!)")
+        self._bytes_patterns = re.compile(self._any_pattern.pattern.encode())
+        self._compiled = [re.compile(pattern) for pattern in self._patterns]
 
     def _learn_pack(self, contract: Contract) -> None:
+        before = len(self._patterns)
         self._learn(contract.data["shapes"])
         self._learn(contract.tree)
+        if contract.origin:
+            self._foreign += [compiled({"pattern": pattern}) for pattern in self._patterns[before:]]
+            del self._patterns[before:]
         conditions = [branch["when"] for node in contract.tree["nodes"].values() for branch in node["branches"]]
         asked = {name for condition in [*conditions, *(note["when"] for note in contract.tree["notes"])] for name in names_in(condition)}
         self._tools |= {*contract.data.get("tools", ()), *contract.data.get("classes", ())}
         self._ids |= set(contract.data.get("well_known_ids", {}).get("names", ()))
         for shape in contract.shapes:
             for place in shape.data["ids"]["correlation"]:
-                self._ids.add(_last_name(place))
+                self._ids |= set(_last_names(place))
             for name, field in shape.data["fields"].items():
-                for place in field["at"]:
+                for last in (last for place in field["at"] for last in _last_names(place)):
                     if name in ("code", "operation"):
-                        self._names[_last_name(place)] = EXACT
+                        self._names[last] = EXACT
                     elif name in asked:
-                        self._names.setdefault(_last_name(place), KNOWN)
+                        self._names.setdefault(last, KNOWN)
 
     def _learn(self, data: Any, name: str = "") -> None:
         """Take the names, words, numbers and patterns of every condition in a pack's data; ``name`` is what they are about."""
@@ -103,13 +113,14 @@ class Signatures:
         self._numbers |= {each for each in numbers if isinstance(each, int | float) and not isinstance(each, bool)}
         pattern = data.get("pattern")
         if isinstance(pattern, str) and pattern != r"\S":
-            self._patterns.append(re.compile(pattern))
+            self._patterns.append(pattern)
         self._blind |= bool(_OTHER_KEYWORDS & data.keys())
         for member, value in data.items():
             if member == "properties" and isinstance(value, dict):
                 self._names |= {each: self._names.get(each, KNOWN) for each in value}
                 for each, condition in value.items():
-                    self._learn(condition, each)
+                    if each not in _AROUND:
+                        self._learn(condition, each)
             else:
                 self._learn(value, name)
 
@@ -147,8 +158,8 @@ class Signatures:
         return None
 
     def has_pattern(self, line: bytes) -> bool:
-        """Whether a pattern that decides matches somewhere in a line."""
-        return self._bytes_patterns.search(line) is not None
+        """Whether a pattern that decides matches somewhere in a line, or may match."""
+        return bool(self._foreign) or self._bytes_patterns.search(line) is not None
 
     def _object(self, value: dict[str, Any], tokens: list[Any], opened: list[int], depth: int) -> bool:
         """Add an object's tokens. Every failing record goes through here, so it looks at as little as it can."""
@@ -214,14 +225,21 @@ class Signatures:
         """What of a text could decide: whether it says anything, and which patterns it matches."""
         if _DIGIT.search(text):
             self._with_digits.append(text)
-        if not self._any_pattern.search(text):
+        foreign = [pattern.is_valid(text) for pattern in self._foreign]
+        if not any(foreign) and not self._any_pattern.search(text):
             return _BLANK if text.isspace() or not text else _TEXT
-        return tuple(bool(pattern.search(text)) for pattern in self._patterns)
+        return (*(bool(pattern.search(text)) for pattern in self._compiled), *foreign)
 
 
 def without_digits(text: str) -> str:
     """A text in which every word with a digit is the same."""
     return _WORD_WITH_DIGIT.sub("#", text)
+
+
+def _last_names(place: str | Mapping[str, Any]) -> list[str]:
+    """The names of the members that a place leads to."""
+    paths = [place] if isinstance(place, str) else [each or place.get("at") or place["in"] for each in place.get("each", ("",))]
+    return [_last_name(path) for path in paths]
 
 
 def _last_name(place: str) -> str:

@@ -62,6 +62,8 @@ class Survey(NamedTuple):
     hidden: int = 0
     #: Whether only some records were asked for, by their time or by what they are.
     narrowed: bool = False
+    #: Where contracts are from that are not bundled, by their names.
+    packs: Mapping[str, str] = {}
 
     def worst(self) -> Outcome | None:
         """The worst outcome that occurred, or None where nothing was found."""

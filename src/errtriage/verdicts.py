@@ -120,7 +120,7 @@ class Triage:
 
     def decide(self, payload: Payload, file: str = "-") -> Verdict:
         """Make the verdict about one payload."""
-        contract, shape, facts, entry, unread, leaf, trace = self._judge(payload)
+        contract, shape, facts, entry, unread, leaf, trace = self.judge(payload)
         correlation, found_ids = locate.ids(payload, shape, self._ids["names"], self._ids["headers"])
         shown_id = self.show(correlation) if correlation else None
         retry = _retry(leaf.get("retry"), facts)
@@ -148,14 +148,15 @@ class Triage:
             say=texts.say(),
             retry=retry,
             correlation_id=shown_id,
-            trace=tuple(Step(question, words.say(answer) or "") for question, answer in trace),
+            trace=tuple(step._replace(answer=words.say(step.answer) or "") for step in trace),
             valid=valid,
             violations=() if valid else self._violations(shape, payload.value),
             findings=self._findings(payload, facts, words, unread),
             source=self._source(payload, file, found_ids, truncated=truncated),
         )
 
-    def _judge(self, payload: Payload) -> _Judged:
+    def judge(self, payload: Payload) -> Judged:
+        """The facts of a payload and where its contract's tree leads with them."""
         contract = self._contracts.get(payload.contract)
         shape = contract.shape(payload.shape)
         facts = locate.payload_facts(payload, shape)
@@ -164,12 +165,12 @@ class Triage:
         unread = locate.undetermined(payload, shape)
         leaf, trace = _walk(contract, facts, unread)
         if payload.unmatched:
-            leaf, trace = _UNMATCHED, [("Does it match a shape of the contract?", "no; the nearest is {shape}")]
-        return _Judged(contract, shape, facts, entry, unread, leaf, trace)
+            leaf, trace = _UNMATCHED, [Step("Does it match a shape of the contract?", "no; the nearest is {shape}")]
+        return Judged(contract, shape, facts, entry, unread, leaf, trace)
 
     def brief(self, payload: Payload) -> Brief:
         """What a payload is counted by, without the sentences of its verdict."""
-        contract, shape, facts, entry, _, leaf, _ = self._judge(payload)
+        contract, shape, facts, entry, _, leaf, _ = self.judge(payload)
         code, operation = facts.get("code"), facts.get("operation")
         return Brief(
             contract.name,
@@ -190,7 +191,7 @@ class Triage:
 
     def check(self, payload: Payload) -> Check:
         """What a payload breaks, without the sentences of its verdict."""
-        contract, shape, facts, entry, unread, leaf, _ = self._judge(payload)
+        contract, shape, facts, entry, unread, leaf, _ = self.judge(payload)
         truncated = payload.context.truncated and is_cut(payload.value)
         return Check(
             outcome=_outcome(leaf, entry),
@@ -229,7 +230,7 @@ class Triage:
     def _violations(self, shape: Shape, value: Any) -> tuple[Violation, ...]:
         from errtriage import violations
 
-        return violations.explain(shape.schema_file, value, self.show)
+        return violations.explain(shape.schema, value, self.show)
 
     def _source(self, payload: Payload, file: str, ids: Mapping[str, str], *, truncated: bool) -> Source:
         context = payload.context
@@ -269,8 +270,8 @@ class Check(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-class _Judged(NamedTuple):
-    """A payload's facts and where the tree leads with them."""
+class Judged(NamedTuple):
+    """A payload's facts and where the tree leads with them; the answers in ``trace`` are texts that are not said yet."""
 
     contract: Contract
     shape: Shape
@@ -278,7 +279,7 @@ class _Judged(NamedTuple):
     entry: Mapping[str, Any] | None
     unread: set[str]
     leaf: Mapping[str, Any]
-    trace: list[tuple[str, Any]]
+    trace: list[Step]
 
 
 #: What is said of an object that was judged against a contract that it does not match (spec of ``--contract``).
@@ -315,23 +316,23 @@ def _outcome(leaf: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Outcom
     return Outcome(leaf["outcome"] if entry is None or leaf["outcome"] != "failure" else entry.get("outcome", leaf["outcome"]))
 
 
-def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
+def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[str, Any], list[Step]]:
     """Walk the tree from its root: the leaf that is reached, and each question with the text of its answer.
 
     A question about a field that was cut away cannot be answered: then the leaf is only where the way seems to lead.
     """
     tree = contract.tree
     target: str = tree["root"]
-    trace: list[tuple[str, Any]] = []
+    trace: list[Step] = []
     certain = True
     while (node := tree["nodes"].get(target)) is not None:
-        branch = node["otherwise"]
-        for each in node["branches"]:
+        branch, number = node["otherwise"], len(node["branches"])
+        for i, each in enumerate(node["branches"]):
             certain = certain and not (unread and unread & names_in(each["when"]))
             if contract.conditions.hold(each["when"], facts):
-                branch = each
+                branch, number = each, i
                 break
-        trace.append((node["question"], branch["answer"] if certain else "not to be told: the answer was cut short"))
+        trace.append(Step(node["question"], branch["answer"] if certain else "not to be told: the answer was cut short", target, number if certain else -1))
         target = branch["to"]
     leaf: Mapping[str, Any] = tree["leaves"][target]
     if certain:
@@ -345,12 +346,14 @@ def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:
         return None
     known: dict[str, Any] = {name: facts.get(value["fact"]) if isinstance(value, Mapping) else value for name, value in retry.items()}
     backoff = known.pop("backoff_ms")
+    delay = known["delay_ms"]
+    known["delay_ms"] = delay if isinstance(delay, int) and not isinstance(delay, bool) and delay >= 0 else None
     return Retry(**known, backoff_ms=None if backoff is None else tuple(backoff))
 
 
 def _nearness(value: Any, shape: Shape) -> tuple[int, bool]:
     """How many members an object shares with what a shape's schema names; of equals, one that any object may be."""
-    shared = sum(name in shape.schema_names for name in value) if isinstance(value, dict) else -1
+    shared = sum(name in shape.schema.get("properties", ()) for name in value) if isinstance(value, dict) else -1
     return shared, "object" in shape.data["on"]
 
 

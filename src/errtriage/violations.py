@@ -5,16 +5,16 @@ Imported only when there is something to explain, because jsonschema takes longe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError, relevance
 from referencing import Registry
 
-from errtriage.contracts import load
+from errtriage.contracts import compiled
 from errtriage.cuts import may_go_on
 from errtriage.model import Violation
 from errtriage.pointers import pointer
@@ -31,14 +31,31 @@ _TYPES = {
     "null": "null",
 }
 
+#: Where a reference outside of a schema leads: nowhere, so that it is an error and not a request.
+_NOTHING: Registry[Any] = Registry()
 
-def explain(schema_file: Path, value: Any, hide: Callable[[str], str]) -> tuple[Violation, ...]:
+
+@lru_cache(256)
+def _matcher(pattern: str) -> Any:
+    return compiled({"pattern": pattern})
+
+
+def _pattern(_validator: Any, pattern: str, text: Any, _schema: Any) -> Iterator[ValidationError]:
+    """The keyword ``pattern``, in linear time: a pack's pattern and a payload's text may both be hostile."""
+    if isinstance(text, str) and not _matcher(pattern).is_valid(text):
+        yield ValidationError(f"does not match {pattern!r}")
+
+
+_Validator: Any = validators.extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+
+
+def explain(schema: Mapping[str, Any], value: Any, hide: Callable[[str], str], registry: Registry[Any] = _NOTHING) -> tuple[Violation, ...]:
     """Every root cause for which ``value`` breaks the schema, in the order of their places.
 
-    ``hide`` redacts and cleans what is shown of the value. References outside of the file are never fetched.
+    ``hide`` redacts and cleans what is shown of the value. References outside of the schema lead into ``registry``, and
+    are never fetched.
     """
-    # An empty registry: a reference to anything but the file itself is an error, not a request.
-    validator = Draft202012Validator(load(schema_file), registry=Registry())
+    validator = _Validator(schema, registry=registry)
     causes = [cause for error in validator.iter_errors(_plain(value)) for cause in _roots(error) if not _behind_cut(cause, value)]
     found = (Violation(hide(pointer(cause.absolute_path)), _keyword(cause), hide(_message(cause, hide))) for cause in causes)
     return tuple(dict.fromkeys(sorted(found, key=lambda violation: (violation.pointer, violation.keyword))))
@@ -113,6 +130,10 @@ def _message(error: ValidationError, hide: Callable[[str], str]) -> str:
             return f"{there} is none of {', '.join(_json(each) for each in expected)}"
         case "not" if expected == {}:
             return f"{there} must not be here"
+        case "additionalProperties" if expected is False:
+            known = [*error.schema.get("properties", ())] if isinstance(error.schema, dict) else []
+            there_are: Any = error.instance
+            return "; ".join(f"`{hide(name)}` must not be here{_near(name, known)}" for name in there_are if name not in known)
         case "minimum" | "exclusiveMinimum":
             return f"{there} is below the least value, {_json(expected)}"
         case "maximum" | "exclusiveMaximum":
@@ -133,6 +154,14 @@ def _wanted(schema: Any, name: str) -> str:
     if "enum" in member:
         return f"; it must be one of {', '.join(map(_json, member['enum']))}"
     return f"; it must be {_kinds(member['type'])}" if "type" in member else ""
+
+
+def _near(name: str, known: list[str]) -> str:
+    """The known name that an unknown one may have been meant for."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 1)
+    return f" (did you mean `{near[0]}`?)" if near else ""
 
 
 def _kinds(kinds: Any) -> str:

@@ -17,7 +17,22 @@ _FACT = re.compile(r"\{([a-z_]+)\}")
 #: The longest quotation of a fact inside a sentence, in characters.
 _LONGEST = 1000
 
+#: What texts may name beside the facts: the id as a part of a sentence, the delay in words, and (in rules) what was found.
+READY = frozenset(("id_clause", "id_clause_quote", "delay", "found"))
+
 Holds = Callable[[Mapping[str, Any]], bool]
+
+
+def alternatives(text: Any) -> list[str]:
+    """Every sentence that a text may come to, with its facts' names in it."""
+    if isinstance(text, str):
+        return [text]
+    return alternatives(text["text"]) if isinstance(text, Mapping) else [said for each in text for said in alternatives(each)]
+
+
+def facts_in(text: Any) -> set[str]:
+    """The facts that a text names, in all of its alternatives."""
+    return {name for each in alternatives(text) for name in _FACT.findall(each)}
 
 
 def one_line(value: Any) -> str:

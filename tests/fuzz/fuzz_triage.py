@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import errtriage
+from errtriage.contracts import bundled
 from errtriage.render import jsonl, markdown
 from errtriage.render.text import TextRenderer
 
@@ -52,11 +53,11 @@ def triaged(data: bytes, dice: random.Random) -> None:
     """Everything that the command does with an input, but for reading and writing."""
     contract = dice.choice([None, None, "ovstorage", "coffeechats", "mcp", "http"])
     status = dice.choice([None, None, None, 401, 429, 502])
-    renderer = TextRenderer(io.StringIO(), color=True, width=dice.choice([None, 40, 100]), trace=True)
+    renderer = TextRenderer(io.StringIO(), color=True, width=dice.choice([None, 40, 100]), trace=True, contracts=bundled())
     for verdict in errtriage.triage(data, contract=contract, status=status, tool=dice.choice([None, "actions.cancel", "proposal"])):
         renderer.write(verdict)
         jsonl.line(verdict)
-        markdown.block(verdict, trace=True)
+        markdown.block(verdict, trace=True, contracts=bundled())
 
 
 def main() -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from errtriage.console import Color, color_option, colored, complete_contract, guarded, one_of, width
+from errtriage.completion import complete_code, complete_contract
+from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, width
 from errtriage.model import Action, Failure
 
 if TYPE_CHECKING:
@@ -22,13 +23,8 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def complete_code(incomplete: str) -> list[str]:
-    """Codes, alone and behind their contract's name, for TAB."""
-    from errtriage.contracts import bundled
-
-    found = [(pack.name, entry.data["code"]) for pack in bundled() for entry in pack.catalogue.entries if "code" in entry.data]
-    offered = dict.fromkeys([*(code for _, code in found), *(f"{pack}/{code}" for pack, code in found)])
-    return [each for each in offered if each.startswith(incomplete)]
+#: Some codes are negative numbers, and no options.
+SETTINGS = {"ignore_unknown_options": True}
 
 
 @guarded
@@ -44,20 +40,21 @@ def codes(
     format: Annotated[
         Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text or json.", autocompletion=lambda: list(Format))
     ] = Format.TEXT,
+    pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:
-    """List the codes that the contracts know, or print everything known about some of them.
+    """List the codes, or print everything known about some of them.
 
     Exit: 0 done, 1 no contract has such a code, 2 wrong usage.
     """
-    from errtriage.contracts import bundled
+    from errtriage.contracts import with_packs
     from errtriage.knowledge import everything
     from errtriage.verdicts import Triage
 
     code = code or []
     if option := next((each for each in code if each.startswith("--")), None):
         raise Failure(f"There is no option {option}.", "See `errtriage codes --help`.")
-    packs = bundled()
+    packs = with_packs(packs_in_use(pack, contract))
     known = everything([packs.get(contract)] if contract else packs, Triage(packs))
     chosen = {(each.contract, each.code): each for asked in (code or ["*"]) for each in _asked_for(asked, known)}
     shown = [each for each in chosen.values() if action is None or action in each.actions]

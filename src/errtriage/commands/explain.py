@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from errtriage.console import NOTHING_FOUND, Color, color_option, colored, complete_contract, guarded, one_of, say, width
+from errtriage.completion import complete_contract, complete_tool
+from errtriage.console import NOTHING_FOUND, Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, say, width
 from errtriage.model import Failure, Http
 
 if TYPE_CHECKING:
@@ -33,13 +34,16 @@ def explain(
         typer.Option("--format", "-f", parser=one_of("format", Format), help="text, json (a verdict a line) or markdown.", autocompletion=lambda: list(Format)),
     ] = Format.TEXT,
     contract: Annotated[str | None, typer.Option(help="Seek only this contract, and judge what does not match it.", autocompletion=complete_contract)] = None,
-    tool: Annotated[str | None, typer.Option(help="The tool that answered, or a class of tools such as safe-write.")] = None,
+    tool: Annotated[str | None, typer.Option(help="The tool that answered, or a class of tools such as safe-write.", autocompletion=complete_tool)] = None,
     status: Annotated[int | None, typer.Option(min=100, max=999, metavar="CODE", help="The HTTP status, when only the body was kept.")] = None,
     header: Annotated[list[str] | None, typer.Option(metavar="'NAME: VALUE'", help="An HTTP header, when only the body was kept. May be repeated.")] = None,
-    trace: Annotated[bool, typer.Option(help="Show the path through the decision tree.")] = True,
+    trace: Annotated[
+        bool | None, typer.Option("--trace/--no-trace", help="Draw the decision tree along the path taken, or leave the path out; else it is listed.")
+    ] = None,
     redact: Annotated[bool, typer.Option(help="Hide secrets.")] = True,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit by action (none 0, retry 10, ... report 19, unrecognised 20).")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no verdicts; for use with --exit-code.")] = False,
+    pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:
     """Explain every payload found in files or standard input.
@@ -49,13 +53,13 @@ def explain(
 
     Exit: 0 a payload was found, 1 none was, 2 wrong usage or a file that could not be read.
     """
-    from errtriage.contracts import bundled
+    from errtriage.contracts import with_packs
     from errtriage.verdicts import Triage
 
-    contracts = bundled()
+    contracts = with_packs(packs_in_use(pack, contract))
     http = Http.known(status, headers(header or []))
     triage = Triage(contracts, forced=contracts.get(contract) if contract else None, tool=tool, http=http, redact=redact)
-    write = writer(format, color, trace=trace) if not quiet else void
+    write = writer(format, color, contracts, trace=trace) if not quiet else void
     names = files or ["-"]
     if names == ["-"] and sys.stdin and sys.stdin.isatty():
         say("reading standard input: paste a failing answer, then press Ctrl-D (or name a file).")
@@ -99,7 +103,7 @@ def verdicts(triage: Any, name: str, contracts: Contracts, quiet: bool) -> Itera
         say(describe(name, data, text, contracts.names()))
 
 
-def writer(format: Format, color: Color, *, trace: bool) -> Callable[[Verdict], None]:
+def writer(format: Format, color: Color, contracts: Contracts, *, trace: bool | None) -> Callable[[Verdict], None]:
     """What writes a verdict to standard output in the format."""
     if format is Format.JSON:
         from errtriage.render import jsonl
@@ -108,10 +112,10 @@ def writer(format: Format, color: Color, *, trace: bool) -> Callable[[Verdict], 
     if format is Format.MARKDOWN:
         from errtriage.render import markdown
 
-        return lambda verdict: print(markdown.block(verdict, trace=trace))
+        return lambda verdict: print(markdown.block(verdict, trace=trace, contracts=contracts))
     from errtriage.render.text import TextRenderer
 
-    return TextRenderer(sys.stdout, color=colored(color), width=width(), trace=trace).write
+    return TextRenderer(sys.stdout, color=colored(color), width=width(), trace=trace, contracts=contracts).write
 
 
 def void(_: object) -> None:

@@ -7,13 +7,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from errtriage.console import Color, color_option, colored, complete_contract, guarded, one_of, say, width
+from errtriage.completion import complete_contract, complete_rule
+from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, say, width
 from errtriage.model import Failure
-from errtriage.settings import Project
+
+if TYPE_CHECKING:
+    from errtriage.contracts import Contracts
+    from errtriage.settings import Project
 
 
 class Format(StrEnum):
@@ -46,8 +50,8 @@ def lint(
     format: Annotated[
         Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text, json, sarif, junit or github.", autocompletion=lambda: list(Format))
     ] = Format.TEXT,
-    select: Annotated[list[str] | None, typer.Option(metavar="RULE", help="Only these rules: ids or prefixes, with commas or repeated.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="All but these rules.")] = None,
+    select: Annotated[list[str] | None, typer.Option(metavar="RULE", help="Only these rules (ids or prefixes).", autocompletion=complete_rule)] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="All but these rules.", autocompletion=complete_rule)] = None,
     fail_on: Annotated[
         Level | None,
         typer.Option(
@@ -64,6 +68,7 @@ def lint(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes to work in; by default as many as there are processors, for many files.")] = None,
     redact: Annotated[bool, typer.Option(help="Hide secrets.")] = True,
+    pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:
     """Check captured responses against their contracts.
@@ -75,15 +80,18 @@ def lint(
     """
     from errtriage import baseline as baselines
     from errtriage import settings as projects
+    from errtriage.contracts import with_packs
     from errtriage.lint import Settings
     from errtriage.paths import expand
     from errtriage.reports import LintReport
     from errtriage.rules import catalogue
 
     project = projects.find(Path.cwd())
-    known = {rule["id"]: rule for rule in catalogue()}
+    packs = packs_in_use(pack, contract or project.contract)
+    contracts = with_packs(packs)
+    known = {rule["id"]: rule for rule in catalogue(contracts)}
     rules = _rules(select, ignore, project, list(known))
-    settings = Settings(_contract(contract, project), rules, redact)
+    settings = Settings(_contract(contracts, contract, project), rules, redact, packs)
     if format is not Format.TEXT:
         settings = settings._replace(excerpts=0)
     for option, file in (("--baseline", baseline), ("--write-baseline", write_baseline)):
@@ -116,6 +124,7 @@ def lint(
         _fail_on(fail_on, project),
         before - sum(len(each.findings) for each in reports),
         project.file,
+        contracts.origins,
     )
     _write(report, format, color)
     return 2 if report.unread else int(report.failed)
@@ -137,14 +146,12 @@ def _rules(select: list[str] | None, ignore: list[str] | None, project: Project,
     return selected(listed(select or ()), listed(ignore or ()), known)
 
 
-def _contract(given: str | None, project: Project) -> str | None:
+def _contract(contracts: Contracts, given: str | None, project: Project) -> str | None:
     """The contract to use, checked before any work is done."""
-    from errtriage.contracts import bundled
-
     if given is not None:
-        return bundled().get(given).name
+        return contracts.get(given).name
     try:
-        return bundled().get(project.contract).name if project.contract else None
+        return contracts.get(project.contract).name if project.contract else None
     except Failure as failure:
         raise Failure(f"In {project.file}: {failure}") from None
 

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from errtriage.console import Color, color_option, colored, guarded, one_of, width
+from errtriage.completion import complete_rule
+from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, width
 
 
 class Format(StrEnum):
@@ -19,30 +20,25 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def complete_rule(incomplete: str) -> list[str]:
-    """Rule ids for TAB."""
-    from errtriage.rules import catalogue
-
-    return [rule["id"] for rule in catalogue() if rule["id"].startswith(incomplete.upper())]
-
-
 @guarded
 def rules(
     rule: Annotated[list[str] | None, typer.Argument(metavar="[RULE]...", help="Ids or prefixes to explain.", autocompletion=complete_rule)] = None,
     format: Annotated[
         Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text or json.", autocompletion=lambda: list(Format))
     ] = Format.TEXT,
+    pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:
     """List the lint rules, or explain some of them.
 
     Exit: 0 done, 2 there is no such rule.
     """
+    from errtriage.contracts import with_packs
     from errtriage.lint import selected
     from errtriage.rules import catalogue
     from errtriage.settings import listed
 
-    known = catalogue()
+    known = catalogue(with_packs(packs_in_use(pack)))
     chosen = selected(listed(rule or ()), (), [each["id"] for each in known])
     shown = [each for each in known if each["id"] in chosen]
     if format is Format.JSON:

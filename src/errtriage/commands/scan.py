@@ -7,12 +7,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from errtriage.console import INTERRUPTED, Color, color_option, colored, guarded, one_of, say, width
+from errtriage.completion import complete_only
+from errtriage.console import INTERRUPTED, Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, say, width
 from errtriage.model import Action, Failure, Outcome
+
+if TYPE_CHECKING:
+    from errtriage.packs import Pack
 
 
 class Format(StrEnum):
@@ -27,14 +31,6 @@ class Format(StrEnum):
 
 #: How many bytes are worth a second process.
 _MUCH = 32 << 20
-
-
-def complete_only(incomplete: str) -> list[str]:
-    """Actions, outcomes and codes for TAB."""
-    from errtriage.contracts import bundled
-
-    codes = [entry.data["code"] for contract in bundled() for entry in contract.catalogue.entries if "code" in entry.data]
-    return [each for each in dict.fromkeys([*Action, *Outcome, *codes]) if each.startswith(incomplete)]
 
 
 @guarded
@@ -64,6 +60,7 @@ def scan(
     ] = None,
     progress: Annotated[bool, typer.Option(help="Show progress on a terminal.")] = True,
     redact: Annotated[bool, typer.Option(help="Hide secrets.")] = True,
+    pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:
     """Say what failed in logs, how often, since when, and what to do.
@@ -76,13 +73,15 @@ def scan(
     from errtriage.paths import expand
     from errtriage.scan import Settings
 
+    packs = packs_in_use(pack)
     settings = Settings(
         successes=all,
         redact=redact,
         verdicts=format is Format.JSONL or follow,
         since=asked_for("--since", since),
         until=asked_for("--until", until),
-        only=_words(only),
+        only=_words(only, packs),
+        packs=packs,
     )
     listing = expand(paths)
     for name in listing.empty:
@@ -123,15 +122,15 @@ def _follow(settings: Any, listing: Any, format: Format, *, from_start: bool, co
     return 0
 
 
-def _words(given: Sequence[str] | None) -> frozenset[str]:
+def _words(given: Sequence[str] | None, packs: tuple[Pack, ...]) -> frozenset[str]:
     """The words of ``--only``; says where one is neither an action nor an outcome nor a code that a contract knows."""
     words = frozenset(part.strip() for each in given or () for part in each.split(",") if part.strip())
     if words:
-        from errtriage.contracts import bundled
+        from errtriage.contracts import with_packs
 
-        packs = list(bundled())
+        contracts = with_packs(packs)
         for word in sorted(words - {*Action, *Outcome}):
-            if not any(pack.catalogue.find(word) for pack in packs):
+            if not any(contract.catalogue.find(word) for contract in contracts):
                 say(f"--only {word}: no action or outcome is called so, and no contract knows such a code.")
     return words
 
@@ -148,6 +147,7 @@ def _report(
     color: Color,
 ) -> int:
     """Scan everything and write the report; what was found until then, when it is interrupted."""
+    from errtriage.contracts import with_packs
     from errtriage.merge import Merge
     from errtriage.render import jsonl
     from errtriage.scan import scanner_for
@@ -169,7 +169,7 @@ def _report(
     for name, reason in merge.tally.skipped:
         say(f"{_where(name)} could not be read: {reason}.")
     narrowed = settings.only or settings.since is not None or settings.until is not None
-    survey = of_merge(merge, top)._replace(narrowed=bool(narrowed))
+    survey = of_merge(merge, top)._replace(narrowed=bool(narrowed), packs=with_packs(settings.packs).origins)
     if format is not Format.JSONL:
         _write(survey, out, format, color)
     if interrupted:

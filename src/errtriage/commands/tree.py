@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from errtriage.console import Color, color_option, colored, complete_contract, guarded, one_of
+from errtriage.completion import complete_contract
+from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use
 
 
 class Format(StrEnum):
@@ -27,15 +28,18 @@ def tree(
     format: Annotated[
         Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text, mermaid or dot.", autocompletion=lambda: list(Format))
     ] = Format.TEXT,
+    pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:
-    """Draw the decision tree of a contract: every question, every answer, and what is to be done.
+    """Draw the decision tree of a contract.
+
+    It has every question, every answer, and what is to be done.
 
     Exit: 0 done, 2 there is no such contract.
     """
-    from errtriage.contracts import bundled
+    from errtriage.contracts import with_packs
 
-    packs = bundled()
+    packs = with_packs(packs_in_use(pack))
     chosen = [packs.get(name) for name in contract] if contract else list(packs)
     if format is Format.TEXT:
         from errtriage.render import tree_text

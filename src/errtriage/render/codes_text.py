@@ -23,7 +23,7 @@ def listing(codes: Sequence[Known], stream: TextIO, *, color: bool, width: int |
             if contract is not None:
                 terminal.line()
             contract = each.contract
-            terminal.line(Text(contract, "bold"))
+            terminal.line(Text.assemble((contract, "bold"), (f"  {each.origin}", "dim") if each.origin else ""))
         actions = " or ".join(each.actions)
         terminal.line(
             Text.assemble(f"  {each.code:<{widest}}  ", (f"{actions:<20}", "bold"), f"  {each.title}", ("" if each.documented else "  (not explained)", "dim"))
@@ -38,7 +38,7 @@ def explain(codes: Iterable[Known], stream: TextIO, *, color: bool, width: int |
     for number, each in enumerate(codes):
         if number:
             terminal.rule()
-        terminal.line(Text.assemble((each.code, "bold"), (f"  {each.contract}", "dim")))
+        terminal.line(Text.assemble((each.code, "bold"), (f"  {each.contract}", "dim"), (f" from {each.origin}", "dim") if each.origin else ""))
         terminal.prose(each.title, style="bold")
         retry = {True: "yes", False: "no", None: "the contract does not say"}[each.retryable]
         terminal.prose(f"Group {each.group}: {each.group_title}. Retryable: {retry}.")

@@ -17,6 +17,8 @@ def line(verdict: Verdict) -> bytes:
 def document(verdict: Verdict) -> dict[str, Any]:
     """A verdict as plain data."""
     plain: dict[str, Any] = _plain(verdict)
+    # Where a step is in its tree is for drawing only.
+    plain["trace"] = [{"question": step.question, "answer": step.answer} for step in verdict.trace]
     return plain
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from errtriage.contracts import Contracts
 from errtriage.model import Verdict
 from errtriage.redact import clean
 from errtriage.render.words import ACTIONS, OUTCOMES, identity, origin
@@ -15,8 +16,11 @@ _MENTION = re.compile(r"(?<!\w)@(?=\w)")
 _LINK = re.compile(r"(?i)\b(https?|ftp)://|\bwww\.")
 
 
-def block(verdict: Verdict, *, trace: bool) -> str:
-    """One verdict as a Markdown section."""
+def block(verdict: Verdict, *, trace: bool | None, contracts: Contracts) -> str:
+    """One verdict as a Markdown section.
+
+    ``trace`` says whether the tree is drawn with the path that was taken (True), the path is listed (None), or neither.
+    """
     lines = [f"### {OUTCOMES[verdict.outcome]}: {ACTIONS[verdict.action]}", "", f"**{_escape(verdict.summary)}**", ""]
     lines += [_escape(identity(verdict)), ""]
     if verdict.correlation_id is not None:
@@ -29,9 +33,14 @@ def block(verdict: Verdict, *, trace: bool) -> str:
     lines += _list("Never", verdict.never)
     lines += ["**Tell the user.** " + _escape(verdict.say), ""]
     lines += _list("Against its contract", _problems(verdict))
-    if trace:
+    if trace and all(step.branch >= 0 for step in verdict.trace):
+        from errtriage.render.tree_graph import mermaid
+
+        drawn = mermaid(contracts.get(verdict.contract), verdict.trace).rstrip("\n").split("\n")
+        lines += ["**How it was decided**", "", "```mermaid", *drawn, "```", ""]
+    elif trace is not False:
         lines += _list("How it was decided", [f"{step.question} {step.answer}" for step in verdict.trace])
-    lines += [f"Found in {_escape(clean(origin(verdict)))}.", ""]
+    lines += [f"Found in {_escape(clean(origin(verdict, contracts.origins)))}.", ""]
     return "\n".join(lines) + "\n"
 
 

@@ -16,7 +16,9 @@ def listing(rules: Iterable[Mapping[str, Any]], stream: TextIO, *, color: bool, 
     """One line for each rule."""
     terminal = Terminal(stream, color=color, width=width)
     for rule in rules:
-        terminal.line(Text.assemble((rule["id"], "bold"), "  ", (f"{rule['level']:<7}", LEVEL_STYLES[rule["level"]]), f"  {rule['what']}"))
+        terminal.line(
+            Text.assemble((rule["id"], "bold"), "  ", (f"{rule['level']:<7}", LEVEL_STYLES[rule["level"]]), f"  {rule['what']}", (_from(rule), "dim"))
+        )
 
 
 def explain(rules: Iterable[Mapping[str, Any]], stream: TextIO, *, color: bool, width: int | None) -> None:
@@ -25,7 +27,7 @@ def explain(rules: Iterable[Mapping[str, Any]], stream: TextIO, *, color: bool, 
     for number, rule in enumerate(rules):
         if number:
             terminal.rule()
-        terminal.line(Text.assemble((rule["id"], "bold"), "  ", (rule["level"], LEVEL_STYLES[rule["level"]]), (f"  {rule['contract']}", "dim")))
+        terminal.line(Text.assemble((rule["id"], "bold"), "  ", (rule["level"], LEVEL_STYLES[rule["level"]]), (f"  {rule['contract']}{_from(rule)}", "dim")))
         terminal.prose(rule["what"], style="bold")
         terminal.line()
         terminal.prose(rule["why"])
@@ -34,6 +36,10 @@ def explain(rules: Iterable[Mapping[str, Any]], stream: TextIO, *, color: bool, 
             for line in _written(example):
                 terminal.line(f"  {line}")
         terminal.prose(f"Source: {rule['source']}", style="dim")
+
+
+def _from(rule: Mapping[str, Any]) -> str:
+    return f" from {rule['origin']}" if rule["origin"] else ""
 
 
 def _written(example: Any) -> list[str]:

@@ -41,6 +41,11 @@ def render(survey: Survey, stream: TextIO, *, color: bool, width: int | None) ->
     if survey.hidden:
         terminal.line()
         terminal.line(Text(f"{survey.hidden:,} more groups are left out by --top.", "dim"))
+    found = {group.key.contract for group in survey.groups}
+    for name, origin in survey.packs.items():
+        if name in found:
+            terminal.line()
+            terminal.line(Text(f"Contract {name} from {origin}", "dim"))
     _skipped(terminal, survey)
 
 

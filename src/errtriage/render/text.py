@@ -7,6 +7,7 @@ from typing import TextIO
 
 from rich.text import Text
 
+from errtriage.contracts import Contracts
 from errtriage.model import Verdict
 from errtriage.redact import clean
 from errtriage.render.terminal import Terminal
@@ -17,11 +18,15 @@ _LONGEST_MESSAGE = 400
 
 
 class TextRenderer:
-    """Writes verdicts to a stream; ``width`` is the terminal's, or None for a pipe, where nothing is wrapped."""
+    """Writes verdicts to a stream; ``width`` is the terminal's, or None for a pipe, where nothing is wrapped.
 
-    def __init__(self, stream: TextIO, *, color: bool, width: int | None, trace: bool) -> None:
+    ``trace`` says whether the tree is drawn with the path that was taken (True), the path is listed (None), or neither.
+    """
+
+    def __init__(self, stream: TextIO, *, color: bool, width: int | None, trace: bool | None, contracts: Contracts) -> None:
         self._terminal = Terminal(stream, color=color, width=width)
         self._trace = trace
+        self._contracts = contracts
         self._written = 0
 
     def write(self, verdict: Verdict) -> None:
@@ -39,9 +44,8 @@ class TextRenderer:
         self._list("Never", [_without_never(item) for item in verdict.never], mark="✗", style="red")
         self._section("Tell the user", [verdict.say])
         self._problems(verdict)
-        if self._trace:
-            self._list("How it was decided", [f"{step.question} {step.answer}" for step in verdict.trace], mark="›", body="dim")
-        self._terminal.prose(clean(origin(verdict)), indent=2, style="dim")
+        self._path(verdict)
+        self._terminal.prose(clean(origin(verdict, self._contracts.origins)), indent=2, style="dim")
         self._id(verdict.correlation_id)
 
     def _headline(self, verdict: Verdict) -> None:
@@ -53,6 +57,15 @@ class TextRenderer:
         problems = [f"{each.pointer or '(the whole payload)'}: {each.message}" for each in verdict.violations]
         problems += [f"{each.rule} {each.level} at {each.pointer or '(the whole payload)'}: {each.message}" for each in verdict.findings]
         self._list("Against its contract", problems, mark="!")
+
+    def _path(self, verdict: Verdict) -> None:
+        if self._trace and all(step.branch >= 0 for step in verdict.trace):
+            from errtriage.render.tree_text import draw_path
+
+            self._terminal.line(Text("How it was decided", "bold"))
+            draw_path(self._terminal, self._contracts.get(verdict.contract), verdict.trace, "  ")
+        elif self._trace is not False:
+            self._list("How it was decided", [f"{step.question} {step.answer}" for step in verdict.trace], mark="›", body="dim")
 
     def _section(self, title: str, paragraphs: Iterable[str]) -> None:
         paragraphs = [paragraph for paragraph in paragraphs if paragraph]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from errtriage.contracts import Contract
+from errtriage.model import Step
+from errtriage.wording import alternatives
 
 
 def edges(contract: Contract) -> Iterator[tuple[str, str, str]]:
@@ -17,8 +19,8 @@ def edges(contract: Contract) -> Iterator[tuple[str, str, str]]:
 
 
 def answer(branch: Mapping[str, Any]) -> str:
-    """A branch's answer; what it would quote from a payload stands in angle brackets."""
-    return re.sub(r"\{([a-z_]+)\}", r"<\1>", branch["answer"])
+    """A branch's answer, with all its alternatives; what it would quote from a payload stands in angle brackets."""
+    return " / ".join(re.sub(r"\{([a-z_]+)\}", r"<\1>", text) for text in alternatives(branch["answer"]))
 
 
 def label(contract: Contract, name: str) -> str:
@@ -30,14 +32,21 @@ def label(contract: Contract, name: str) -> str:
     return f"{leaf['action']} ({leaf['outcome']})"
 
 
-def mermaid(contract: Contract) -> str:
-    """A Mermaid flowchart."""
+def mermaid(contract: Contract, trace: Iterable[Step] = ()) -> str:
+    """A Mermaid flowchart; the path of a trace is drawn thick."""
     names = {name: f"n{i}" for i, name in enumerate([*contract.tree["nodes"], *contract.tree["leaves"]])}
     lines = ["flowchart TD"]
     for name, short in names.items():
         left, right = ("{", "}") if name in contract.tree["nodes"] else ("([", "])")
         lines.append(f'  {short}{left}"{_mermaid(label(contract, name))}"{right}')
-    lines += [f'  {names[name]} -->|"{_mermaid(answer)}"| {names[to]}' for name, answer, to in edges(contract)]
+    taken = {(step.node, step.branch) for step in trace}
+    number = -1
+    before = ""
+    for name, answer, to in edges(contract):
+        number = number + 1 if name == before else 0
+        before = name
+        arrow = "==>" if (name, number) in taken else "-->"
+        lines.append(f'  {names[name]} {arrow}|"{_mermaid(answer)}"| {names[to]}')
     return "".join(f"{line}\n" for line in lines)
 
 

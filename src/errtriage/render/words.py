@@ -51,8 +51,11 @@ def identity(verdict: Verdict) -> str:
     return " · ".join(" ".join(part.split()) for part in named if part)
 
 
-def origin(verdict: Verdict) -> str:
-    """Where the payload was found and what was peeled off."""
+def origin(verdict: Verdict, packs: Mapping[str, str]) -> str:
+    """Where the payload was found, what was peeled off, and where its contract is from, if that is not bundled.
+
+    ``packs`` says it for those contracts.
+    """
     source = verdict.source
     file = "standard input" if source.file == "-" else source.file
     parts = [f"{file}, line {source.line}"]
@@ -66,4 +69,6 @@ def origin(verdict: Verdict) -> str:
         parts.append("mended to be read")
     if source.truncated:
         parts.append("cut short")
+    if verdict.contract in packs:
+        parts.append(f"contract from {packs[verdict.contract]}")
     return "; ".join(parts)

@@ -1,0 +1,32 @@
+"""Reads the challenges of WWW-Authenticate. Source: RFC 9110, section 11.6.1."""
+
+from __future__ import annotations
+
+import re
+
+_WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PART = re.compile(
+    rf"""[\s,]*(?:
+        (?P<name>{_WORD})\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>{_WORD}))
+      | (?P<scheme>{_WORD})(?:[ ]+[A-Za-z0-9._~+/-]+=*(?=\s*(?:,|$)))?
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def challenges(header: str) -> dict[str, dict[str, str]]:
+    """The challenges of a header by their schemes, each with its parameters; all names in lower case.
+
+    Of a scheme or parameter that comes twice the first counts. What cannot be read ends it.
+    """
+    found: dict[str, dict[str, str]] = {}
+    parameters: dict[str, str] = {}
+    at = 0
+    while match := _PART.match(header, at):
+        at = match.end()
+        if match["scheme"]:
+            parameters = found.setdefault(match["scheme"].lower(), {})
+        else:
+            value = match["plain"] if match["quoted"] is None else re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.DOTALL)
+            parameters.setdefault(match["name"].lower(), value)
+    return found
