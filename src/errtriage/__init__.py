@@ -9,7 +9,7 @@ from __future__ import annotations
 # Not typing's: importing typing takes longer than all the rest of this file. Type checkers know the name.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from errtriage.model import Verdict
@@ -25,23 +25,29 @@ def triage(
     tool: str | None = None,
     status: int | None = None,
     headers: Mapping[str, str] | None = None,
+    packs: Sequence[str] = (),
 ) -> list[Verdict]:
     """Return a verdict for each payload in a JSON value, a text or bytes, in order; an empty list where there is none.
 
     Bytes and text may be anything that holds payloads: a document, JSON Lines, a log, a raw HTTP response, compressed
-    or not. With
-    ``contract`` only that contract is sought. ``tool`` is the name of the tool that answered, or a class of tools.
-    ``status`` and ``headers`` are what the transport knew when only the body was kept. Secrets are redacted.
+    or not. With ``contract`` only that contract is sought. ``tool`` is the name of the tool that answered, or a class of
+    tools. ``status`` and ``headers`` are what the transport knew when only the body was kept. ``packs`` are folders of
+    contract packs to use beside the bundled ones; no others are looked for. Secrets are redacted.
 
-    Raises ``errtriage.model.Failure`` for a contract that there is not.
+    Raises ``errtriage.model.Failure`` for a contract that there is not, or a pack that cannot be used.
     """
-    from errtriage.contracts import bundled
+    from errtriage.contracts import with_packs
     from errtriage.inputs import decode, decompress
     from errtriage.model import Http
     from errtriage.verdicts import Triage
 
-    packs = bundled()
-    worker = Triage(packs, forced=packs.get(contract) if contract else None, tool=tool, http=Http.known(status, headers))
+    if packs:
+        from errtriage.proof import named
+
+        contracts = with_packs(named(packs))
+    else:
+        contracts = with_packs(())
+    worker = Triage(contracts, forced=contracts.get(contract) if contract else None, tool=tool, http=Http.known(status, headers))
     if isinstance(value_or_bytes, bytes | bytearray | memoryview):
         text, lossy = decode(decompress(bytes(value_or_bytes)).data)
         return list(worker.text(text, lossy=lossy))

@@ -167,25 +167,23 @@ def packs_in_use(named: Sequence[str] | None, asked: str | None = None) -> tuple
 
     if not named and not any(folders(location) for location in locations()):
         return ()
+    from errtriage import proof
     from errtriage.contracts import bundled, with_packs
-    from errtriage.proof import in_use
 
-    found = in_use(named or ())
+    asked_for = proof.named(named or ())
+    found = proof.in_use(locations())
     for location in found.empty:
-        message = f"{location.folder} is no contract pack and holds none: a pack is a folder with contract.json."
-        if location.asked:
-            raise Failure(message, "`errtriage contracts new NAME` starts one.")
-        say(f"{location.kind}: {message}")
-    contracts = with_packs(found.packs)
+        say(f"{location.kind}: {proof.no_pack(location)[0]}")
+    packs = found.packs + asked_for
+    contracts = with_packs(packs)
     for broken in found.broken:
-        hint = f"`errtriage contracts check {broken.folder}` says all."
-        if broken.kind == "--pack" or (broken.name == asked and asked not in contracts.origins):
-            raise Failure(str(broken), hint)
-        say(f"{broken} It is left out; {hint}")
+        if broken.name == asked and asked not in contracts.origins:
+            raise Failure(str(broken), proof.hint(broken))
+        say(f"{broken} It is left out; {proof.hint(broken)}")
     for name in bundled().names():
         if name in contracts.origins:
             say(f"the contract {name} is that of {contracts.origins[name]}, in the place of the bundled one.")
-    return found.packs
+    return packs
 
 
 def color_option() -> Any:

@@ -7,6 +7,7 @@ linear time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -238,6 +239,14 @@ class Contracts:
 
     def __iter__(self) -> Iterator[Contract]:
         return iter(self.packs)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Patterns for what marks a payload of some contract, by the markers of its shapes: texts, and names as members."""
+        markers = [marker for pack in self.packs for shape in pack.shapes for marker in shape.data.get("markers", ())]
+        texts = {marker["text"] for marker in markers if "text" in marker}
+        names = {name for marker in markers for name in (*marker.get("with", ()), *([marker["member"]] if "member" in marker else ()))}
+        return (*map(re.escape, sorted(texts)), *(rf"\b{re.escape(name)}\b(?=\\*[\"'”’]?\s?[:=])" for name in sorted(names)))
 
     def names(self) -> list[str]:
         """The names of all contracts."""

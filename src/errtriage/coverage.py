@@ -73,7 +73,7 @@ def check(pack: Pack) -> Covered:
 def _payloads(triage: Triage, example: Mapping[str, Any]) -> tuple[Triage, list[Payload]]:
     worker = given_to(triage, example.get("given", {}))
     value = example["input"]
-    records = payloads.records(value) if isinstance(value, str) else _records(value)
+    records = worker.records(value) if isinstance(value, str) else _records(value)
     return worker, list(worker.find(records, value if isinstance(value, str) else ""))
 
 

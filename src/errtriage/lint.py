@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from errtriage import inputs, payloads, places, rules
+from errtriage import inputs, places, rules
 from errtriage.contracts import Conditions, Contracts, own_rules, unknown_name, with_packs
 from errtriage.model import Failure, Finding, Payload, Place
 from errtriage.packs import Pack
@@ -113,7 +113,7 @@ class Linter:
         text, lossy = inputs.decode(data)
         raw: list[_Raw] = []
         count = 0
-        for payload in self._triage.find(payloads.records(text, lossy=lossy), text):
+        for payload in self._triage.find(self._triage.records(text, lossy=lossy), text):
             count += 1
             raw += self._payload(payload)
         for response in self._triage.empty:

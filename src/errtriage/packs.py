@@ -32,11 +32,6 @@ class Location(NamedTuple):
     kind: str
     folder: Path
 
-    @property
-    def asked(self) -> bool:
-        """Whether it was named for this one run, so that trouble with it is an error."""
-        return self.kind == "--pack"
-
 
 class Pack(NamedTuple):
     """The files of a pack that is not bundled, by their names and as they were read: plain data that travels to workers.

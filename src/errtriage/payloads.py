@@ -63,10 +63,11 @@ class _Lines:
         return self._line
 
 
-def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[Record]:
+def records(text: str, first_line: int = 1, *, lossy: bool = False, words: tuple[str, ...] = ()) -> Iterator[Record]:
     """Yield the records of ``text`` in order; ``first_line`` is the number of its first line.
 
-    ``lossy`` says that bytes were replaced when the text was decoded, which counts as a repair where it shows.
+    ``lossy`` says that bytes were replaced when the text was decoded, which counts as a repair where it shows. ``words``
+    are those of the packs near which literals are read (see ``search``).
     """
     text, mended = _without_codes(text)
     base = -1 if mended else 0
@@ -81,7 +82,7 @@ def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[
     from errtriage import carriers
 
     if not carriers.MARK.search(text):
-        yield from _responses(text, first_line, mended, base, lossy=lossy)
+        yield from _responses(text, first_line, mended, base, lossy=lossy, words=words)
         return
     for texts in carriers.split(text, first_line):
         found = []
@@ -89,7 +90,7 @@ def records(text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[
             # What was carried may bring terminal codes of its own.
             plain, codes = _without_codes(each.text)
             codes = codes or _within(mended, each)
-            found += [_carried(record, each) for record in _responses(plain, 1, codes, _from(base, each.offset), lossy=lossy)]
+            found += [_carried(record, each) for record in _responses(plain, 1, codes, _from(base, each.offset), lossy=lossy, words=words)]
         yield from sorted(found, key=lambda record: record.line)
 
 
@@ -137,9 +138,9 @@ def _from(base: int, offset: int) -> int:
     return base + offset if base >= 0 and offset >= 0 else -1
 
 
-def _responses(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
+def _responses(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool, words: tuple[str, ...]) -> Iterator[Record]:
     if "HTTP/" not in text:
-        yield from _events(text, first_line, mended, base, lossy=lossy)
+        yield from _events(text, first_line, mended, base, lossy=lossy, words=words)
         return
     from errtriage import rawhttp
 
@@ -149,38 +150,38 @@ def _responses(text: str, first_line: int, mended: list[int], base: int, *, loss
         start = part.start if part.http is None else part.body
         here = [offset - start for offset in mended if start <= offset <= start + len(part.text)]
         if part.http is None:
-            yield from _events(part.text, line, here, _from(base, part.start), lossy=lossy)
+            yield from _events(part.text, line, here, _from(base, part.start), lossy=lossy, words=words)
         else:
             repaired = bool(here) or (lossy and _REPLACED in part.text)
             yield Record(line, http=part.http, text=part.text, repaired=repaired, start=_from(base, part.body))
 
 
-def _events(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
+def _events(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool, words: tuple[str, ...]) -> Iterator[Record]:
     if "data:" in text:
         from errtriage import carriers
 
         if carriers.EVENT_MARK.search(text):
             for each in carriers.events(text, first_line):
-                for record in _values(each.text, 1, _within(mended, each), _from(base, each.offset), lossy=lossy):
+                for record in _values(each.text, 1, _within(mended, each), _from(base, each.offset), lossy=lossy, words=words):
                     yield record._replace(line=each.place(record.line), wrappers=each.wrappers)
             return
-    yield from _values(text, first_line, mended, base, lossy=lossy)
+    yield from _values(text, first_line, mended, base, lossy=lossy, words=words)
 
 
-def _values(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
+def _values(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool, words: tuple[str, ...]) -> Iterator[Record]:
     if not text or text.isspace():
         return
     if errortext.MARK in text:
-        yield from sorted([*_json(text, first_line, mended, base, lossy=lossy), *_errors(text, first_line)], key=lambda record: record.line)
+        yield from sorted([*_json(text, first_line, mended, base, lossy=lossy, words=words), *_errors(text, first_line, words)], key=lambda record: record.line)
     else:
-        yield from _json(text, first_line, mended, base, lossy=lossy)
+        yield from _json(text, first_line, mended, base, lossy=lossy, words=words)
 
 
-def _errors(text: str, first_line: int) -> Iterator[Record]:
+def _errors(text: str, first_line: int, words: tuple[str, ...]) -> Iterator[Record]:
     """SDKs' error texts that stand in lines; those inside of JSON are found with it."""
     from errtriage import search
 
-    inside = [(found.start, found.end) for found in search.scan(text)]
+    inside = [(found.start, found.end) for found in search.scan(text, words)]
     lines = _Lines(text, first_line)
     for offset, error in errortext.in_lines(text):
         at = text.find(errortext.MARK, offset)
@@ -188,11 +189,11 @@ def _errors(text: str, first_line: int) -> Iterator[Record]:
             yield Record(lines.at(offset), error=error)
 
 
-def _json(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool) -> Iterator[Record]:
+def _json(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool, words: tuple[str, ...]) -> Iterator[Record]:
     from errtriage import search
 
     lines = _Lines(text, first_line)
-    for found in search.scan(text):
+    for found in search.scan(text, words):
         prefix = text[max(0, found.start - _WORDS) : found.start].rpartition("\n")[2]
         line = lines.at(found.start)
         after = text[found.end : found.end + _WORDS].partition("\n")[0]

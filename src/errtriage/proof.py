@@ -19,7 +19,7 @@ import orjson
 from errtriage import facts
 from errtriage.contracts import Contract, bundled, compiled, load, names_in
 from errtriage.model import Failure
-from errtriage.packs import VARIABLE, Location, Pack, folders, locations, packs_folder, read, shown
+from errtriage.packs import VARIABLE, Location, Pack, folders, packs_folder, read, shown
 from errtriage.pointers import MISSING, follow, pointer
 from errtriage.redact import clean
 from errtriage.wording import READY, facts_in
@@ -38,6 +38,8 @@ _REFUSED = {
 _PRINTED = {
     "code": {"string", "integer"}, "operation": {"string"}, "resource": {"string"}, "message": {"string", "list"}, "retryable": {"boolean"},
 }  # fmt: skip
+#: General facts that a field may give too: it is the same thing, read elsewhere.
+_ALSO_FIELDS = {"http_status", "method", "operation", "tool"}
 #: Field types that give milliseconds, or a number that may be meant so.
 _DELAYS = {"integer", "positive-integer", "seconds", "duration"}
 #: Parts of a schema in which nothing is a schema.
@@ -366,14 +368,24 @@ def _names(contract: Contract, values: Mapping[str, Any]) -> Iterator[Problem]:
     types = {(name, kind) for shape in contract.shapes for name, field in shape.data["fields"].items() for kind in field["type"]}
     for number, shape in enumerate(contract.shapes):
         for name, field in shape.data["fields"].items():
+            if name in facts.GENERAL - _ALSO_FIELDS:
+                at_field = pointer(["shapes", number, "fields", name])
+                yield Problem(
+                    "contract.json", at_field, f"`{name}` is the name of a general fact, which would stand in where the field is absent", "Rename it."
+                )
             if wrong := sorted({*field["type"]} - _PRINTED.get(name, {*field["type"]})):
                 types_at = pointer(["shapes", number, "fields", name, "type"])
                 allowed = " or ".join(sorted(_PRINTED[name]))
                 yield Problem("contract.json", types_at, f"`{name}` is printed and cannot be of type {wrong[0]}", f"Make it {allowed}.")
+    yield from _delays(contract, types, known)
+
+
+def _delays(contract: Contract, types: set[tuple[str, str]], known: frozenset[str]) -> Iterator[Problem]:
+    """Facts that leaves name for a delay: they must be there, and be numbers."""
     for name, leaf in contract.tree["leaves"].items():
         delay = (leaf.get("retry") or {}).get("delay_ms")
-        if isinstance(delay, dict) and delay["fact"] != "retry_after_ms":
-            fact = delay["fact"]
+        named = delay.get("longest", [delay.get("fact")]) if isinstance(delay, dict) else []
+        for fact in (each for each in named if each != "retry_after_ms"):
             at = pointer(["leaves", name, "retry", "delay_ms"])
             if fact not in known:
                 yield Problem("tree.json", at, f"names the fact `{fact}`, which nothing gives", _near(fact, known))
@@ -487,12 +499,12 @@ class InUse(NamedTuple):
     empty: tuple[Location, ...] = ()
 
 
-def in_use(named: Sequence[str] = ()) -> InUse:
-    """Find, read and prove the packs beyond the bundled ones; ``named`` is what ``--pack`` names."""
+def in_use(places: Sequence[Location]) -> InUse:
+    """Find, read and prove the packs of some locations, in their order."""
     packs: list[Pack] = []
     broken: list[Broken] = []
     empty: list[Location] = []
-    for location in locations(named):
+    for location in places:
         found = folders(location)
         if not found and location.kind in (VARIABLE, "--pack"):
             empty.append(location)
@@ -507,3 +519,23 @@ def in_use(named: Sequence[str] = ()) -> InUse:
             else:
                 packs.append(pack)
     return InUse(tuple(packs), tuple(broken), tuple(empty))
+
+
+def named(places: Sequence[str]) -> tuple[Pack, ...]:
+    """The packs in folders that are named. Raises Failure where one cannot be used, or where there is none."""
+    found = in_use([Location("--pack", Path(each)) for each in places])
+    for location in found.empty:
+        raise Failure(*no_pack(location))
+    for broken in found.broken:
+        raise Failure(str(broken), hint(broken))
+    return found.packs
+
+
+def no_pack(location: Location) -> tuple[str, str]:
+    """Message and hint for a location without a pack."""
+    return f"{location.folder} is no contract pack and holds none: a pack is a folder with contract.json.", "`errtriage contracts new NAME` starts one."
+
+
+def hint(broken: Broken) -> str:
+    """Where to read more about what is wrong with a pack."""
+    return f"`errtriage contracts check {shown(broken.folder)}` says all."

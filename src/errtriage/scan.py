@@ -380,7 +380,7 @@ class Scanner:
     def _whole(self, work: _Work, start: int, end: int) -> None:
         """Count the payloads of a part, read as any input is."""
         text, replaced = inputs.decode(bytes(work.data[start:end]))
-        for payload in self.triage.find(payloads.records(text, work.line, lossy=work.part.lossy or replaced), text, work.result.calls):
+        for payload in self.triage.find(self.triage.records(text, work.line, lossy=work.part.lossy or replaced), text, work.result.calls):
             self._take(payload, work)
         work.troubles += self.triage.troubles
 

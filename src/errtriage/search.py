@@ -1,13 +1,14 @@
 """Finds JSON and literals inside any text, in time linear in its length.
 
-Literals (Python's repr, Node's util.inspect, cut JSON) are looked for only in a text that names a field of a failure;
-see ``literals``. Imported when an input is not one JSON document, so that the plain case does not pay for its patterns.
+Literals (Python's repr, Node's util.inspect, cut JSON) are looked for only near a word that marks a failure; see
+``literals``. Imported when an input is not one JSON document, so that the plain case does not pay for its patterns.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -29,10 +30,11 @@ _ANY_START = re.compile(_JSON + _LITERAL + _HANGING, re.MULTILINE)
 _DIGIT = re.compile(r"\d")
 #: How long a prefix may be, in characters, and how many lines a value behind prefixes may have.
 _LONGEST_PREFIX, _MOST_LINES = 200, 5000
-#: Names without which no literal and no cut text is worth reading: some field of a failure.
-FIELDS = re.compile(
-    r"retryable|is_?[eE]rror|operationId|operation_id|structured_?[cC]ontent|jsonrpc|rate_limited|correlationId|resultType|\bok\b|\bdetail\b|\binstance\b"
-)
+#: What marks a wrapper or an error of MCP. Without one of these or of the packs' own words nearby, no literal and no cut
+#: text is worth reading.
+WORDS = ("isError", "is_error", "structuredContent", "structured_content", "jsonrpc", "resultType", "result_type", "correlationId", "retryable")
+#: How far behind the start of a literal such a word may stand, in characters.
+_NEAR = 256 << 10
 #: A record in a log that is longer than this, in characters, is not read (a document that is the whole input is).
 MAX_RECORD = 64 << 20
 #: How many characters before an escaped object its opening quote is looked for.
@@ -78,16 +80,17 @@ class Found(NamedTuple):
     trouble: str | None = None
 
 
-def scan(text: str) -> Iterator[Found]:
+def scan(text: str, words: tuple[str, ...] = ()) -> Iterator[Found]:
     """Yield the outermost objects and arrays in ``text``, and JSON strings that fill a line, in order.
 
     Words around them do not matter. Where a text that looks like JSON goes wrong, the complete values inside it are
-    yielded; where it was cut short and names a field of a failure, what was read of it.
+    yielded; where it was cut short and holds a word of a failure, what was read of it. ``words`` are those of the packs, as
+    patterns.
     """
     if not any(bracket in text for bracket in "{[("):
         return
-    scanner = _Scanner(text)
-    starts = _ANY_START if scanner.literals else _START
+    scanner = _Scanner(text, _pattern(words))
+    starts = _ANY_START if scanner.near(0, len(text)) else _START
     position = 0
     while match := starts.search(text, position):
         kind = match.lastgroup or ""
@@ -95,14 +98,27 @@ def scan(text: str) -> Iterator[Found]:
         yield from values
 
 
+@lru_cache(16)
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join((*WORDS, *words)))
+
+
 class _Scanner:
     """Tries what may start a value, and remembers what was tried in vain, so that it is tried once."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, words: re.Pattern[str]) -> None:
         self.text = text
-        self.literals = bool(FIELDS.search(text))
+        self._words = words
+        self._word = -1  # where the next word stands that makes a literal worth reading
         self._tried = -1  # the end of the last line whose rest was no single value
         self._unclosed = -1  # the last quote that turned out to have no end
+
+    def near(self, start: int, within: int = _NEAR) -> bool:
+        """Whether such a word stands behind ``start``; starts only grow, so that each word is found once."""
+        if self._word < start:
+            found = self._words.search(self.text, start)
+            self._word = found.start() if found else len(self.text) + _NEAR
+        return self._word - start < within
 
     def at(self, kind: str, start: int) -> tuple[list[Found], int]:
         """The values that start at ``start``, and where to look further."""
@@ -114,7 +130,7 @@ class _Scanner:
             return [found], found.end
         if kind == "hanging":
             return [], start + 1
-        return _literal(self.text, start, [], start + 1, names=kind == "names")
+        return self._literal(start, [], start + 1, names=kind == "names") if self.near(start) else ([], start + 1)
 
     def _json(self, start: int) -> tuple[list[Found], int]:
         if start > self._tried:
@@ -124,10 +140,22 @@ class _Scanner:
         spans, position = outline(self.text, start)
         values = [found for begin, end in spans for found in _value(self.text, begin, end)]
         complete = len(values) == 1 and (values[0].start, values[0].end) == (start, position)
-        if complete or not self.literals:
+        if complete or not self.near(start):
             return values, position
         # No complete JSON: what a literal's reader gets furthest with counts.
-        return _literal(self.text, start, values, position)
+        return self._literal(start, values, position)
+
+    def _literal(self, start: int, values: list[Found], position: int, *, names: bool = False) -> tuple[list[Found], int]:
+        """Read a literal at ``start``; ``values`` and ``position`` are what plain JSON came to there."""
+        try:
+            found = literals.read(self.text, start, names=names)
+        except literals.Broken as broken:
+            if broken.at <= position + 2:  # two characters may have been given back, see outline
+                return values, position
+            return [Found(start, broken.at, value, truncated=is_cut(value)) for value in broken.complete], broken.at
+        if found.cut and not self._words.search(self.text, start, found.end):
+            return values, position
+        return [Found(start, found.end, found.value, found.repaired, found.cut or found.unseen)], max(found.end, start + 1)
 
     def _quoted(self, kind: str, start: int) -> tuple[list[Found], int]:
         """A JSON string that holds more JSON, or an object whose quotes are escaped and whose own quotes are gone."""
@@ -167,19 +195,6 @@ def _behind_prefixes(text: str, start: int) -> Found | None:
     except literals.Broken:
         return None
     return Found(start, end, literal.value, literal.repaired, literal.cut or literal.unseen) if not literal.cut else None
-
-
-def _literal(text: str, start: int, values: list[Found], position: int, *, names: bool = False) -> tuple[list[Found], int]:
-    """Read a literal at ``start``; ``values`` and ``position`` are what plain JSON came to there."""
-    try:
-        found = literals.read(text, start, names=names)
-    except literals.Broken as broken:
-        if broken.at <= position + 2:  # two characters may have been given back, see outline
-            return values, position
-        return [Found(start, broken.at, value, truncated=is_cut(value)) for value in broken.complete], broken.at
-    if found.cut and not FIELDS.search(text, start, found.end):
-        return values, position
-    return [Found(start, found.end, found.value, found.repaired, found.cut or found.unseen)], max(found.end, start + 1)
 
 
 def unescaped(text: str) -> str:

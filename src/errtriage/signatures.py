@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from errtriage.contracts import Contract, Contracts, compiled, names_in
-from errtriage.delays import LONGEST_MS
+from errtriage.delays import LONGEST_MS, duration, seconds
 from errtriage.pointers import pointer_parts
 
 #: Names by which wrappers are recognised or what they know is told (see ``wrappers`` and ``facts``): values under the
@@ -26,10 +26,11 @@ _PRESENT = (
     "result", "error", "params", "content", "structuredContent", "structured_content", "_meta", "meta", "data", "message", "log", "entries", "MESSAGE",
     "time", "ts", "timestamp", "@timestamp", "t", "date",
 )  # fmt: skip
-#: Keywords of conditions for which a text's own characters count, beyond those that are followed here.
-_OTHER_KEYWORDS = frozenset(
-    ("minLength", "maxLength", "format", "contentEncoding", "contentMediaType", "contains", "patternProperties", "propertyNames", "multipleOf")
-)
+#: Keywords for which a value counts as it is, beyond those that are followed here; and those that are not followed at all.
+_WHOLE = frozenset(("minLength", "maxLength", "format", "contentEncoding", "contentMediaType", "multipleOf", "uniqueItems"))
+_BLINDING = frozenset(("patternProperties",))
+#: An anchor in a pattern: where a text begins and ends in a line is not known.
+_ANCHOR = re.compile(r"(?<!\[)(?<!\\)\^|(?<!\\)\$|\\[AzZ]")
 #: Facts that come from the catalogue, from the tool, or from fields whose values count as they are.
 _EXACT_FACTS = frozenset(("code", "operation", "tool", "tool_class", "group"))
 #: What conditions ask about the wrappers, which the names and brackets of a record tell already, or which no record has
@@ -46,7 +47,7 @@ _MOST_EXACT = 2.0**53
 #: How many different objects, by their names, are remembered.
 _MOST_PLANS = 10_000
 
-EXACT, KNOWN, ID, INSIDE = "exact", "known", "id", "inside"
+EXACT, KNOWN, DELAY, ID, INSIDE = "exact", "known", "delay", "id", "inside"
 
 
 class Signatures:
@@ -61,14 +62,19 @@ class Signatures:
         self._numbers: set[float] = {0, LONGEST_MS}
         self._names: dict[str, str] = {}
         self._ids: set[str] = set()
+        #: Members of which it decides whether they can be read as a delay.
+        self._delays: set[str] = set()
         self._blind = False
+        #: Members and facts about which a condition asks in a way in which only the value itself will do.
+        self._whole: set[str] = set()
         #: Texts with digits in what was signed last, of which only is known what they are not.
         self._with_digits: list[str] = []
         #: For each set of names: which of its members are looked at, and how.
         self._plans: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
         for contract in contracts:
             self._learn_pack(contract)
-        self._names |= dict.fromkeys(_WRAPPERS, EXACT)
+        self._names |= dict.fromkeys((*_WRAPPERS, *self._whole), EXACT)
+        self._names |= {name: DELAY for name in self._delays if self._names.get(name) is not EXACT}
         self._ids |= set(_PRESENT)
         self._word_templates = {without_digits(word) for word in self._words if _DIGIT.search(word)}
         self._bounds = sorted(self._numbers)
@@ -76,6 +82,8 @@ class Signatures:
         self._any_pattern = re.compile("|".join(f"(?:{pattern})" for pattern in self._patterns) or r"(?!)")
         self._bytes_patterns = re.compile(self._any_pattern.pattern.encode())
         self._compiled = [re.compile(pattern) for pattern in self._patterns]
+        #: Whether a pattern may match that cannot be looked for in a line.
+        self._anywhere = bool(self._foreign) or any(_ANCHOR.search(pattern) for pattern in self._patterns)
 
     def _learn_pack(self, contract: Contract) -> None:
         before = len(self._patterns)
@@ -93,10 +101,12 @@ class Signatures:
                 self._ids |= set(_last_names(place))
             for name, field in shape.data["fields"].items():
                 for last in (last for place in field["at"] for last in _last_names(place)):
-                    if name in ("code", "operation"):
+                    if name in ("code", "operation") or name in self._whole:
                         self._names[last] = EXACT
                     elif name in asked:
                         self._names.setdefault(last, KNOWN)
+                    if name in asked and {"seconds", "duration"} & {*field["type"]}:
+                        self._delays.add(last)
 
     def _learn(self, data: Any, name: str = "") -> None:
         """Take the names, words, numbers and patterns of every condition in a pack's data; ``name`` is what they are about."""
@@ -114,7 +124,9 @@ class Signatures:
         pattern = data.get("pattern")
         if isinstance(pattern, str) and pattern != r"\S":
             self._patterns.append(pattern)
-        self._blind |= bool(_OTHER_KEYWORDS & data.keys())
+        if _WHOLE & data.keys():
+            self._whole.add(name)
+        self._blind |= bool(_BLINDING & data.keys())
         for member, value in data.items():
             if member == "properties" and isinstance(value, dict):
                 self._names |= {each: self._names.get(each, KNOWN) for each in value}
@@ -159,7 +171,7 @@ class Signatures:
 
     def has_pattern(self, line: bytes) -> bool:
         """Whether a pattern that decides matches somewhere in a line, or may match."""
-        return bool(self._foreign) or self._bytes_patterns.search(line) is not None
+        return self._anywhere or self._bytes_patterns.search(line) is not None
 
     def _object(self, value: dict[str, Any], tokens: list[Any], opened: list[int], depth: int) -> bool:
         """Add an object's tokens. Every failing record goes through here, so it looks at as little as it can."""
@@ -176,6 +188,8 @@ class Signatures:
                     tokens.append(_NO_ID if not member or member.isspace() else _AN_ID)
                 elif kind is KNOWN:
                     tokens.append(self._like(member))
+                elif kind is DELAY:
+                    tokens.append(_readable(member))
             elif member is True or member is False or member is None:
                 tokens.append(member)  # numbers are told apart from them: they are never added as they are
             elif type(member) is dict:
@@ -208,13 +222,15 @@ class Signatures:
             return self._object(value, tokens, opened, depth + 1)
         if isinstance(value, str):
             if kind is not INSIDE:
-                tokens.append(value if kind is EXACT or value in self._words else self._like(value))
+                tokens.append(value if kind is EXACT or value in self._words else _readable(value) if kind is DELAY else self._like(value))
         elif isinstance(value, float) and abs(value) > _MOST_EXACT:
             return False  # it may have been written with more digits than a float keeps
         elif value is True or value is False or value is None:
             tokens.append(value)
         elif kind is EXACT:
             tokens.append((type(value), value))
+        elif kind is DELAY:
+            tokens.append((type(value), _readable(value)))
         elif kind is KNOWN:  # between which of the packs' numbers it lies, and whether it is whole
             tokens.append((type(value), value == int(value), bisect_left(self._bounds, value), bisect_right(self._bounds, value)))
         else:
@@ -229,6 +245,11 @@ class Signatures:
         if not any(foreign) and not self._any_pattern.search(text):
             return _BLANK if text.isspace() or not text else _TEXT
         return (*(bool(pattern.search(text)) for pattern in self._compiled), *foreign)
+
+
+def _readable(value: Any) -> tuple[bool, bool]:
+    """What of a delay decides: in which ways it can be read."""
+    return seconds(value) is not None, duration(value) is not None
 
 
 def without_digits(text: str) -> str:

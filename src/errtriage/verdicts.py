@@ -60,8 +60,12 @@ class Triage:
 
     def text(self, text: str, file: str = "-", *, lossy: bool = False) -> Iterator[Verdict]:
         """Yield the verdicts of a text in order; ``lossy`` says that bytes were replaced to decode it."""
-        for payload in self.find(payloads.records(text, lossy=lossy), text):
+        for payload in self.find(self.records(text, lossy=lossy), text):
             yield self.decide(payload, file)
+
+    def records(self, text: str, first_line: int = 1, *, lossy: bool = False) -> Iterator[payloads.Record]:
+        """Yield what a text holds that may be or carry payloads of the contracts."""
+        return payloads.records(text, first_line, lossy=lossy, words=self._contracts.words)
 
     def value(self, value: Any) -> Iterator[Verdict]:
         """Yield the verdicts of a JSON value."""
@@ -75,7 +79,7 @@ class Triage:
 
         ``calls`` are the tools that were called before these records, and takes those that are called in them.
         """
-        peeler = Peeler(self._recognise, calls)
+        peeler = Peeler(self._recognise, calls, self._contracts.words)
         context = Context(http=self._http, body=True)
         found = False
         body: Any = None
@@ -341,13 +345,15 @@ def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[s
 
 
 def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:
-    """What a leaf says of the next call; a value may name the fact that it is."""
+    """What a leaf says of the next call; the delay may be that of a fact, or the longest of several."""
     if retry is None:
         return None
-    known: dict[str, Any] = {name: facts.get(value["fact"]) if isinstance(value, Mapping) else value for name, value in retry.items()}
-    backoff = known.pop("backoff_ms")
-    delay = known["delay_ms"]
-    known["delay_ms"] = delay if isinstance(delay, int) and not isinstance(delay, bool) and delay >= 0 else None
+    known = dict(retry)
+    backoff, delay = known.pop("backoff_ms"), known["delay_ms"]
+    if isinstance(delay, Mapping):
+        named = delay["longest"] if "longest" in delay else [delay["fact"]]
+        stated = [value for name in named if isinstance(value := facts.get(name), int) and not isinstance(value, bool) and value >= 0]
+        known["delay_ms"] = max(stated, default=None)
     return Retry(**known, backoff_ms=None if backoff is None else tuple(backoff))
 
 

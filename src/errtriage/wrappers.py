@@ -49,8 +49,9 @@ class Peeler:
     outermost unwrapped objects that were no payload (``strangers``), for a run with a forced contract.
     """
 
-    def __init__(self, recognise: Recogniser, calls: Calls | None = None) -> None:
+    def __init__(self, recognise: Recogniser, calls: Calls | None = None, words: tuple[str, ...] = ()) -> None:
         self._recognise = recognise
+        self._words = words
         self.calls: Calls = {} if calls is None else calls
         self.strangers: list[tuple[Any, Context]] = []
         self.troubles: list[str] = []
@@ -97,7 +98,7 @@ class Peeler:
         """Yield the payloads of the body of the HTTP response that ``context`` knows, else the response itself."""
         found = False
         first: Any = None
-        for record in payloads.records(body):
+        for record in payloads.records(body, words=self._words):
             first = record.value if first is None else first
             for payload in self._record(record, context._replace(body=True), depth + 1):
                 found = True
@@ -120,7 +121,7 @@ class Peeler:
         if "{" not in text and "[" not in text and "HTTP/" not in text:
             return
         wrapped = _decoded(text, context)._replace(wrappers=(*context.wrappers, wrapper), body=False)
-        for record in payloads.records(text):
+        for record in payloads.records(text, words=self._words):
             yield from self._record(record, wrapped, depth + 1)
 
     def _object(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
@@ -207,7 +208,7 @@ class Peeler:
 
         context = _in(context, "har")._replace(inside=True)
         for http, asked, body, received in har.exchanges(value["log"]["entries"]):
-            for request in payloads.records(asked):
+            for request in payloads.records(asked, words=self._words):
                 if isinstance(request.value, dict) and is_request(request.value):
                     self._note_call(request.value)
             yield from self.body(body, _decoded(body, context)._replace(http=http, received=received), depth + 1)
@@ -254,7 +255,7 @@ class Peeler:
     def _embedded(self, text: str, context: Context, depth: int) -> Iterator[Payload]:
         """JSON in a text whose wrapper is recorded already."""
         context = _decoded(text, context)
-        for record in payloads.records(text):
+        for record in payloads.records(text, words=self._words):
             yield from self._record(record, context, depth + 1)
 
     def _tool_result(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
@@ -285,7 +286,7 @@ class Peeler:
 
     def _answer(self, value: dict[str, Any], texts: Iterable[str], context: Context) -> Payload | None:
         """The tool result as one answer: its structured content, or a JSON object in its texts, beside its ``_meta``."""
-        results = [value.get("structuredContent"), *(part.value for text in texts for part in payloads.records(text))]
+        results = [value.get("structuredContent"), *(part.value for text in texts for part in payloads.records(text, words=self._words))]
         answers = (self._recognise("answer", value, context, inner) for inner in results if isinstance(inner, dict))
         return next((answer for answer in answers if answer), None)
 

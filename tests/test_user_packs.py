@@ -1,0 +1,438 @@
+"""Contract packs that are not bundled: where they are found, what goes before what, and what a broken or hostile one does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SCHEMAS, Run
+
+from errtriage import packs, triage
+from errtriage.contracts import bundled
+from errtriage.coverage import check
+from errtriage.model import Failure
+from errtriage.packs import read, start
+from errtriage.proof import Problem, problems
+
+BUSY = {"service": "parcels", "error": {"code": "BUSY", "message": "later", "retry_after": 30}, "request_id": "r-77"}
+Edit = Callable[[Any], None]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the pack that ``contracts new`` starts."""
+    start("parcels", tmp_path / ".errtriage")
+    return tmp_path
+
+
+def edit(folder: Path, file: str, change: Edit) -> None:
+    """Change a file of a pack."""
+    path = folder / file
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+def parcels(project: Path) -> Path:
+    return project / ".errtriage" / "parcels"
+
+
+# Where packs are found.
+
+
+def test_a_project_has_its_packs_in_its_folder_and_below(run: Run, project: Path) -> None:
+    below = project / "src" / "deep"
+    below.mkdir(parents=True)
+    for folder in (project, below):
+        (verdict,) = [json.loads(line) for line in run("explain", "-f", "json", stdin=json.dumps(BUSY), cwd=folder).stdout.splitlines()]
+        assert (verdict["contract"], verdict["action"], verdict["retry"]["delay_ms"], verdict["correlation_id"]) == ("parcels", "wait", 30_000, "r-77")
+
+
+def test_packs_of_the_user_of_the_variable_and_of_the_option_are_found(run: Run, tmp_path: Path) -> None:
+    user, variable, option, work = (tmp_path / each for each in ("config", "shared", "own", "work"))
+    work.mkdir()
+    start("from-user", user / "errtriage")
+    start("from-variable", variable)
+    start("from-option", option)
+    env = {"XDG_CONFIG_HOME": str(user), "ERRTRIAGE_PACKS": str(variable)}
+    listed = json.loads(run("contracts", "list", "-f", "json", "--pack", str(option / "from-option"), env=env, cwd=work).stdout)
+    origins = {each["name"]: each["origin"] for each in listed}
+    assert origins["from-user"] == f"{user}/errtriage/from-user (user)"
+    assert origins["from-variable"] == f"{variable}/from-variable (ERRTRIAGE_PACKS)"
+    assert origins["from-option"] == f"{option}/from-option (--pack)"
+    assert {origins[name] for name in bundled().names()} == {"bundled"}
+
+
+def test_of_two_packs_of_one_name_the_nearer_counts(run: Run, tmp_path: Path) -> None:
+    user, variable, option, work = (tmp_path / each for each in ("config", "shared", "own", "work"))
+    env = {"XDG_CONFIG_HOME": str(user), "ERRTRIAGE_PACKS": f"{variable}{os.pathsep}{variable / 'nearer'}"}
+    places = [user / "errtriage", work / ".errtriage", variable, variable / "nearer", option]
+    work.mkdir()
+    for number, place in enumerate(places):
+        edit(start("parcels", place), "contract.json", lambda data, number=number: data.update(title=f"number {number}"))
+        named = ["--pack", str(option)] if place == option else []
+        shown = json.loads(run("contracts", "show", "parcels", "-f", "json", *named, env=env, cwd=work).stdout)
+        assert shown["title"] == f"number {number}"
+
+
+def test_a_pack_over_a_bundled_one_is_always_told(run: Run, project: Path) -> None:
+    edit(start("http", project / ".errtriage"), "contract.json", lambda data: data.update(rank=90))
+    for args in (["explain", "-f", "json"], ["scan", "-f", "json", "-"], ["lint", "-f", "json", "-"], ["contracts", "list"]):
+        said = run(*args, stdin=json.dumps(BUSY), cwd=project).stderr.decode()
+        assert said == "errtriage: the contract http is that of .errtriage/http (project), in the place of the bundled one.\n"
+
+
+def test_every_text_says_where_a_contract_is_from(run: Run, project: Path) -> None:
+    (project / "a.log").write_text("12:00 ERROR " + json.dumps(BUSY) + "\n")
+    for args in (["explain", "a.log"], ["explain", "-f", "markdown", "a.log"], ["lint", "a.log"], ["scan", "a.log"], ["scan", "-f", "html", "a.log"]):
+        assert b".errtriage/parcels (project)" in run(*args, cwd=project).stdout, args
+    for args in (["codes", "BUSY"], ["codes", "--contract", "parcels"], ["tree", "parcels"], ["contracts", "list"], ["contracts", "show", "parcels"]):
+        assert b".errtriage/parcels (project)" in run(*args, cwd=project).stdout, args
+
+
+def test_a_folder_that_somebody_else_put_there_is_not_used(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody may make a folder .errtriage in /tmp."""
+    below = project / "mine"
+    below.mkdir()
+    assert packs.project_folder(below) == project / ".errtriage"
+    monkeypatch.setattr(os, "getuid", lambda: project.stat().st_uid + 1)
+    others = (project / ".errtriage").stat()
+    monkeypatch.setattr(
+        Path, "stat", lambda path, **_: os.stat(path) if path != project / ".errtriage" else os.stat_result((*others[:4], 12345, *others[5:10]))
+    )
+    assert packs.project_folder(below) is None
+
+
+def test_the_python_interface_uses_only_the_packs_that_it_is_given(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    assert triage(BUSY) == []
+    (verdict,) = triage(BUSY, packs=[str(project / ".errtriage")])
+    assert verdict.contract == "parcels"
+    with pytest.raises(Failure, match="is no contract pack and holds none"):
+        triage(BUSY, packs=[str(project / "nowhere")])
+
+
+# One pack, every command.
+
+
+def test_lint_scan_and_their_workers_know_it(run: Run, project: Path) -> None:
+    wrong = {**BUSY, "error": {"code": "BUSY"}}
+    folder = project / "captures"
+    folder.mkdir()
+    for number in range(1100):
+        (folder / f"{number:04}.json").write_text(json.dumps(wrong if number == 1050 else BUSY))
+    done = run("lint", "-f", "json", "--workers", "2", "captures", cwd=project)
+    assert [(each["file"], each["pointer"]) for each in json.loads(done.stdout)["findings"]] == [("captures/1050.json", "/error")]
+    log = project / "app.log"
+    log.write_text("".join(f"2026-11-30T09:00:00Z ERROR call failed {json.dumps(BUSY)}\n{'x' * 200}\n" for _ in range(40_000)))
+    one, two = (run("scan", "-f", "json", "--workers", number, "app.log", cwd=project).stdout for number in ("1", "2"))
+    assert one == two
+    assert [(group["contract"], group["action"], group["count"]) for group in json.loads(one)["groups"]] == [("parcels", "wait", 40_000)]
+
+
+def test_codes_tree_and_rules_know_it(run: Run, project: Path) -> None:
+    rule = {
+        "id": "PA101", "level": "note", "source": "docs", "what": "a short message", "why": "It helps nobody.", "message": "say more than “{found}”",
+        "when": {"required": ["message"], "properties": {"message": {"maxLength": 3}}}, "at": "/error/message", "bad": BUSY | {"error": {"code": "BUSY", "message": "no"}}, "good": BUSY,
+    }  # fmt: skip
+    edit(parcels(project), "rules.json", lambda data: data["rules"].append(rule))
+    assert run("contracts", "check", cwd=project).returncode == 0
+    assert b"PA101" in run("rules", "PA101", cwd=project).stdout
+    assert b'say more than \xe2\x80\x9c"no"\xe2\x80\x9d' in run("lint", "-", stdin=json.dumps(rule["bad"]), cwd=project).stdout
+    assert b"parcels" in run("codes", "BUSY", cwd=project).stdout
+    assert "which the documentation does not name / there is none" in run("tree", "parcels", cwd=project).stdout.decode()
+
+
+def test_tab_offers_what_is_in_it(run: Run, project: Path) -> None:
+    def offered(words: str) -> list[str]:
+        env = {"_ERRTRIAGE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        return run(env=env, cwd=project).stdout.decode().split()
+
+    assert offered("errtriage explain --contract parc") == ["parcels"]
+    assert offered("errtriage codes BU") == ["BUSY"]
+    assert offered("errtriage codes parcels/") == ["parcels/INVALID", "parcels/NOT_FOUND", "parcels/BUSY"]
+    (parcels(project) / "codes.json").write_text("[" * 100_000)
+    (parcels(project) / "contract.json").write_text('{"name": ["parcels"]}')
+    assert offered("errtriage codes BU") == []
+
+
+def test_path_says_where_is_looked(run: Run, project: Path) -> None:
+    shown = run("contracts", "path", env={"ERRTRIAGE_PACKS": "/nowhere"}, cwd=project).stdout.decode().splitlines()
+    assert shown == [
+        f"bundled  {SCHEMAS}",
+        f"user  {os.devnull}/errtriage  (not there)",
+        f"project  {project}/.errtriage  (1 pack)",
+        "ERRTRIAGE_PACKS  /nowhere  (not there)",
+    ]
+    assert run("contracts", "path", "parcels", cwd=project).stdout.decode() == f"{project}/.errtriage/parcels\n"
+    assert run("contracts", "path", "http", cwd=project).stdout.decode() == f"{SCHEMAS}/http\n"
+
+
+# Starting one.
+
+
+def test_a_new_pack_passes_its_own_check(run: Run, tmp_path: Path) -> None:
+    made = run("contracts", "new", "parcels", cwd=tmp_path)
+    assert made.stdout.decode().startswith(".errtriage/parcels is a working pack.")
+    done = run("contracts", "check", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b".errtriage/parcels: nothing is wrong; 4 examples go all 4 ways and have all 3 codes.\n")
+
+
+def test_an_editor_finds_the_schema_of_every_file_of_a_new_pack(project: Path) -> None:
+    for path in parcels(project).rglob("*.json"):
+        schema = json.loads(path.read_text())["$schema"]
+        assert schema.startswith("https://json-schema.org/") or (path.parent / schema).is_file(), path
+
+
+@pytest.mark.parametrize("name", ["Parcels", "../x", "", "errtriage", "a" * 50])
+def test_a_name_that_no_contract_can_have_is_refused(run: Run, tmp_path: Path, name: str) -> None:
+    done = run("contracts", "new", "--", name, cwd=tmp_path)
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert done.stderr.decode().startswith(f"errtriage: A contract cannot be called '{name}'.")
+
+
+def test_what_is_there_is_not_written_over(run: Run, project: Path) -> None:
+    done = run("contracts", "new", "parcels", cwd=project)
+    assert (done.returncode, done.stderr) == (2, b"errtriage: .errtriage/parcels is there already. Choose another name, or another place with --into.\n")
+
+
+# Broken ones.
+
+
+def broken(project: Path) -> None:
+    edit(parcels(project), "tree.json", lambda data: data["nodes"]["code"]["branches"][0].update(to="fxi"))
+
+
+def test_a_broken_pack_is_a_warning(run: Run, project: Path) -> None:
+    broken(project)
+    done = run("explain", "-f", "json", stdin='{"error": "rate_limited"}', cwd=project)
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        "errtriage: The contract pack .errtriage/parcels cannot be used: tree.json /nodes/code/branches/0/to: leads to `fxi`, which is neither a node nor a leaf"
+        ". It is left out; `errtriage contracts check .errtriage/parcels` says all.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["explain", "--contract", "parcels"], ["explain", "--pack", ".errtriage"], ["lint", "--contract", "parcels", "-"], ["codes", "--contract", "parcels"]],
+)
+def test_a_broken_pack_that_was_asked_for_is_an_error(run: Run, project: Path, args: list[str]) -> None:
+    broken(project)
+    done = run(*args, stdin=json.dumps(BUSY), cwd=project)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"cannot be used: tree.json /nodes/code/branches/0/to" in done.stderr
+
+
+def test_a_folder_without_packs_is_told(run: Run, tmp_path: Path) -> None:
+    asked = run("explain", "--pack", "nowhere", cwd=tmp_path)
+    assert (asked.returncode, asked.stderr) == (
+        2,
+        b"errtriage: nowhere is no contract pack and holds none: a pack is a folder with contract.json. `errtriage contracts new NAME` starts one.\n",
+    )
+
+
+def problem(folder: Path) -> Problem:
+    found = check(read(folder, "test")).problems
+    assert found
+    return found[0]
+
+
+def entry(*path: Any) -> Callable[[Any], Any]:
+    """What is at a place of a file."""
+
+    def follow(data: Any) -> Any:
+        for part in path:
+            data = data[part]
+        return data
+
+    return follow
+
+
+def setting(value: Any, *path: Any) -> Edit:
+    """Set what is at a place."""
+    return lambda data: entry(*path[:-1])(data).__setitem__(path[-1], value)
+
+
+def dropping(*path: Any) -> Edit:
+    """Take out what is at a place."""
+    return lambda data: entry(*path[:-1])(data).__delitem__(path[-1])
+
+
+WRONG: list[tuple[str, Edit, str, str, str]] = [
+    ("contract.json", dropping("rank"), "", r"`rank` is missing", ""),
+    ("contract.json", setting(1, "titel"), "", r"`titel` must not be here \(did you mean `title`\?\)", ""),
+    ("contract.json", setting("docz", "shapes", 0, "source"), "/shapes/0/source", "names the source `docz`", "Did you mean `docs`"),
+    ("contract.json", setting("failed.schema.json", "shapes", 0, "schema"), "/shapes/0/schema", "no file failed.schema.json", "Did you mean `failure.schema.json`"),
+    ("contract.json", setting({"required": ["valeu"]}, "shapes", 0, "match"), "/shapes/0/match", "asks for `valeu`", "Did you mean `value`"),
+    ("contract.json", setting(["boolean"], "shapes", 0, "fields", "code", "type"), "/shapes/0/fields/code/type", "cannot be of type boolean", "integer or string"),
+    ("contract.json", setting({"a": "quick"}, "tools"), "/tools/a", "no class `quick`", ""),
+    ("contract.json", setting({"pattern": "(?<=a)b"}, "shapes", 0, "match", "properties", "value"), "/shapes/0/match", "no usable JSON Schema", "lookaround"),
+    ("codes.json", setting("bussy", "codes", 2, "group"), "/codes/2/group", "no group `bussy`", "Did you mean `busy`"),
+    ("codes.json", setting("BUSY", "codes", 0, "code"), "/codes/2", "`BUSY` stands twice", ""),
+    ("codes.json", setting("{mesage}", "codes", 2, "say"), "/codes/2/say", "names {mesage}, which nothing gives", "Did you mean `message`"),
+    ("codes.json", setting("It is BUSY.", "codes", 2, "say"), "/input", "the plain words say the code", "end user"),
+    ("tree.json", setting("noed", "root"), "/root", "no node `noed`", "Did you mean `code`"),
+    ("tree.json", setting("code", "nodes", "code", "otherwise", "to"), "/nodes/code", "leads back to itself", "must end at a leaf"),
+    ("tree.json", setting("fix", "nodes", "code", "otherwise", "to"), "/leaves/report", "is never reached", ""),
+    ("tree.json", setting({"fact": "message"}, "leaves", "wait", "retry", "delay_ms"), "/leaves/wait/retry/delay_ms", "`message` is no number", "seconds"),
+    ("tree.json", setting({"fact": "retry_msx"}, "leaves", "wait", "retry", "delay_ms"), "/leaves/wait/retry/delay_ms", "names the fact `retry_msx`", "`retry_ms`"),
+    ("tree.json", setting({"required": ["gruop"]}, "nodes", "code", "branches", 0, "when"), "/nodes/code/branches/0/when", "asks for `gruop`", "`group`"),
+    ("tree.json", setting("maybe", "leaves", "fix", "action"), "/leaves/fix/action", '"maybe" is none of', ""),
+    ("rules.json", setting([{"id": "OV101"}], "rules"), "/rules/0", "is missing", ""),
+    ("examples/busy.json", setting("retry", "expect", "action"), "/expect/action", 'expects "retry", and the verdict has "wait"', ""),
+    ("examples/busy.json", setting({"a": 1}, "input"), "/input", "holds no payloads", "`match`"),
+    ("examples/busy.json", setting({"error": "rate_limited"}, "input"), "/input", r"is recognised as coffeechats \(rate-limit\)", "rank"),
+    ("contract.json", setting([{"text": "never there"}], "shapes", 0, "markers"), "/shapes/0/markers", "scan does not find examples/", "Name what stands in every such answer"),
+    ("contract.json", dropping("shapes", 0, "markers"), "/shapes/0/markers", "scan does not find examples/", ""),
+    ("contract.json", setting("x", "sources", "spare"), "/sources/spare", "no entry names this source", "Drop it"),
+    ("tree.json", setting([{"when": {"required": ["http_status"]}, "source": "docs", "steps": ["x"]}], "notes"), "/notes/0", "applies to no example", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "change", "pointer", "message", "hint"), WRONG, ids=[f"{file}-{message[:30]}" for file, _, _, message, _ in WRONG])
+def test_what_is_wrong_is_said_with_its_place_and_a_suggestion(project: Path, file: str, change: Edit, pointer: str, message: str, hint: str) -> None:
+    edit(parcels(project), file, change)
+    found = problem(parcels(project))
+    assert (found.file if not file.startswith("examples") else file, found.pointer) == (
+        file if "say the code" not in message else "examples/busy.json",
+        pointer,
+    )
+    assert re.search(message, found.message), found.message
+    assert hint in found.hint
+
+
+@pytest.mark.parametrize("file", ["contract.json", "codes.json", "tree.json"])
+def test_a_file_that_is_missing_or_no_json_is_said(project: Path, file: str) -> None:
+    (parcels(project) / file).write_text('{\n"name": "x",\n}')
+    found = problem(parcels(project))
+    assert (found.file, found.message[:11]) == (file, "is not JSON")
+    assert found.message.endswith("line 2")
+    (parcels(project) / file).write_text('{"name": 1, "name": 2}')
+    assert problem(parcels(project)).message == "the name `name` stands twice in one object"
+    if file != "contract.json":
+        (parcels(project) / file).unlink()
+        assert problem(parcels(project)).message == "is missing"
+
+
+def test_an_example_too_few_and_one_too_like_the_others_is_said(project: Path) -> None:
+    (parcels(project) / "examples" / "busy.json").unlink()
+    said = {(each.pointer, each.message) for each in check(read(parcels(project), "test")).problems}
+    assert said == {("/nodes/code/branches/2", "no example goes this way (“{code}: later”)"), ("/codes/2", "no example has the code BUSY")}
+
+
+def test_a_pack_that_takes_what_is_another_contracts_is_said(project: Path) -> None:
+    edit(
+        parcels(project),
+        "contract.json",
+        setting({"required": ["value"], "properties": {"value": {"type": "object", "required": ["error"]}}}, "shapes", 0, "match"),
+    )
+    taken = [each.message for each in check(read(parcels(project), "test")).problems if "for its own" in each.message]
+    assert "takes coffeechats’s example rate-limit.json for its own" not in taken  # its rank is lower
+    edit(parcels(project), "contract.json", setting(1, "rank"))
+    taken = [each.message for each in check(read(parcels(project), "test")).problems if "for its own" in each.message]
+    assert "takes coffeechats’s example rate-limit.json for its own" in taken
+
+
+def test_check_prints_every_problem_and_fails(run: Run, project: Path) -> None:
+    broken(project)
+    done = run("contracts", "check", cwd=project)
+    assert done.returncode == 1
+    assert done.stdout.decode() == (
+        ".errtriage/parcels: 1 problem\n  tree.json /nodes/code/branches/0/to\n    leads to `fxi`, which is neither a node nor a leaf.\n    Did you mean `fix`?\n"
+    )
+    (found,) = json.loads(run("contracts", "check", "-f", "json", cwd=project).stdout)
+    assert found["problems"] == [
+        {
+            "file": "tree.json",
+            "pointer": "/nodes/code/branches/0/to",
+            "message": "leads to `fxi`, which is neither a node nor a leaf",
+            "hint": "Did you mean `fix`?",
+        }
+    ]
+    assert run("contracts", "check", "nowhere", cwd=project).returncode == 2
+    assert run("contracts", "check", "http", "mcp", cwd=project).returncode == 0
+
+
+# Hostile ones.
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"not": value}
+    return value
+
+
+def fan_out() -> Any:
+    """A schema of a hundred lines that is two to the power of forty parts."""
+    steps = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(40)}
+    return {"$defs": {**steps, "d40": {"type": "object"}}, "$ref": "#/$defs/d0"}
+
+
+HOSTILE: list[tuple[str, Any, str]] = [
+    ("round in circles", {"$ref": "#"}, "leads back to itself"),
+    ("round in larger circles", {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}, "leads back to itself"),
+    ("a reference to the network", {"$ref": "http://127.0.0.1:9/schema.json"}, "leads to nothing in this file"),
+    ("a reference to a file", {"$ref": "file:///etc/passwd"}, "leads to nothing in this file"),
+    ("a reference to another pack", {"$ref": "../http/problem.schema.json"}, "leads to nothing in this file"),
+    ("the schema of schemas", {"$ref": "https://json-schema.org/draft/2020-12/schema"}, "leads to nothing in this file"),
+    ("a moving reference", {"$dynamicRef": "#x"}, "may not be used"),
+    ("another base", {"$defs": {"a": {"$id": "http://example.org/", "$ref": "#/x"}}}, "a name of its own"),
+    ("patterns in names", {"patternProperties": {"(a+)+$": {}}}, "may not be used"),
+    ("more work than it looks", fan_out(), "references written out"),
+    ("a pattern of unbounded size", {"pattern": "((a{1000}){1000}){1000}"}, "no usable JSON Schema"),
+    ("a schema of nothing", {"type": "objekt"}, "no usable JSON Schema"),
+    ("too deep", deep(3000), "nests deeper than|not JSON"),
+    ("control characters", {"title": "\x1b]0;owned\x07"}, "control characters"),
+    ("too many patterns", {"anyOf": [{"pattern": f"a{i}"} for i in range(500)]}, "patterns"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "message"), [each[1:] for each in HOSTILE], ids=[each[0] for each in HOSTILE])
+def test_a_hostile_schema_is_refused_at_once(project: Path, schema: Any, message: str) -> None:
+    began = time.monotonic()
+    text = json.dumps(schema)
+    (parcels(project) / "failure.schema.json").write_text(text)
+    found = problems(read(parcels(project), "test"))
+    assert re.search(message, found[0].message), found
+    if "deep" not in message:
+        start("second", project / ".errtriage")
+        edit(project / ".errtriage" / "second", "tree.json", setting({"type": "object", **schema}, "nodes", "code", "branches", 0, "when"))
+        found = problems(read(project / ".errtriage" / "second", "test"))
+        assert re.search(message, found[0].message), found
+    assert time.monotonic() - began < 10  # far more than it takes, and far less than what it is after
+
+
+def test_a_pattern_that_would_run_away_does_not(run: Run, project: Path) -> None:
+    """Where it decides, where a violation is explained, and where scan remembers what it saw."""
+    edit(parcels(project), "failure.schema.json", setting({"type": "string", "pattern": "^(a+)+$"}, "properties", "error", "properties", "message"))
+    note = {"when": {"required": ["message"], "properties": {"message": {"pattern": "^(a|a)*(a+)+$"}}}, "source": "docs", "steps": ["x"]}
+    edit(parcels(project), "tree.json", setting([note], "notes"))
+    answer = json.dumps({**BUSY, "error": {"code": "BUSY", "message": "a" * 5000 + "!"}})
+    (verdict,) = [json.loads(line) for line in run("explain", "-f", "json", stdin=answer, cwd=project).stdout.splitlines()]
+    assert [each["keyword"] for each in verdict["violations"]] == ["pattern"]
+    assert json.loads(run("scan", "-f", "json", "-", stdin=f"x {answer}\n" * 20, cwd=project).stdout)["payloads"] == 20
+
+
+def test_a_file_that_is_huge_or_none_is_refused(run: Run, project: Path) -> None:
+    (parcels(project) / "codes.json").write_bytes(b" " * (2 << 20))
+    assert b"parcels/codes.json is larger than 1 MiB" in run("explain", stdin="x", cwd=project).stderr
+    (parcels(project) / "codes.json").unlink()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(parcels(project) / "codes.json")
+        assert b"parcels/codes.json is no file" in run("explain", stdin="x", cwd=project).stderr
+    for number in range(2100):
+        (parcels(project) / f"s{number}.schema.json").touch()
+    assert b"has more than 2,000 files" in run("explain", stdin="x", cwd=project).stderr
+
+
+def test_a_pack_cannot_name_a_file_outside_of_itself(project: Path) -> None:
+    edit(parcels(project), "contract.json", setting("../../secret.schema.json", "shapes", 0, "schema"))
+    assert problem(parcels(project)).pointer == "/shapes/0/schema"
