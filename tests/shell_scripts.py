@@ -77,9 +77,9 @@ class _Cases(NamedTuple):
     file_arguments: list[str]
 
 
-def _cases() -> _Cases:
+def _cases(command: Any) -> _Cases:
     cases = _Cases([], [], [], [])
-    for place in walk():
+    for place in walk(command):
         if len(place.words) > 1:
             cases.commands.append(place.name)
         for option in place.options:
@@ -330,9 +330,9 @@ complete --command errtriage --condition 'not __errtriage_file' --no-files --arg
 """
 
 
-def scripts() -> dict[str, str]:
-    """Every script, by its name in ``completions/``."""
-    cases = _cases()
+def scripts(command: Any = None) -> dict[str, str]:
+    """Every script of a group of commands, by its name in ``completions/``; by default of errtriage."""
+    cases = _cases(command)
     return {
         "errtriage.bash": _filled(_BASH, "bash", cases),
         "_errtriage": _filled(_ZSH, "zsh", cases),

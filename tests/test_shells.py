@@ -13,8 +13,11 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import shell_scripts
+import typer
 from conftest import ROOT
 
 #: How many seconds a shell may take to answer. It takes far fewer; only a test that fails waits so long.
@@ -138,13 +141,17 @@ def start(tmp_path: Path) -> Iterator[Start]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
 
-    def start(way: str, *, program: str = ERRTRIAGE, offers: str = "", columns: int = 200) -> Shell:
+    def start(way: str, *, program: str = ERRTRIAGE, commands: Any = None, offers: str = "", columns: int = 200) -> Shell:
         shell = re.split("[ -]", way)[0]
         command, file = STARTS[shell]
         if shutil.which(shell) is None:
             pytest.skip(f"no {shell} is installed (on Debian: apt install {shell})")
         if way == "bash-completion" and not LOADER.exists():
             pytest.skip("no bash-completion is installed (on Debian: apt install bash-completion)")
+        if commands:
+            for source, place in shared.items():
+                if script := shell_scripts.scripts(commands).get(Path(source).name):
+                    (share.parent / place).write_text(script)
         home = tmp_path / "home"
         for name, text in ((file, LOADED[way].replace("SHARE", str(share)) + SETTINGS[shell]), ("offers", offers), ("bin/errtriage", program)):
             (home / name).parent.mkdir(parents=True, exist_ok=True)
@@ -262,3 +269,34 @@ app(prog_name="errtriage")
 def test_a_command_that_fails_offers_nothing_and_says_nothing(start: Start, shell: str) -> None:
     broken = start(shell, program="#!/bin/sh\necho broken\\ install >&2\nexit 3\n")
     assert "broken install" not in broken.keys("errtriage ex\t" + PRINT, f".*{PRINTED}")[0]
+
+
+GROUPS = f"""#!{sys.executable}
+import typer
+app, group = typer.Typer(), typer.Typer()
+app.add_typer(group, name="group")
+@app.command()
+def alone(): ...
+@group.command()
+def new(file: str = typer.Argument(metavar="FILE"), name: str = "", into: str = typer.Option("", metavar="FOLDER")): ...
+@group.command()
+def show(name: str = typer.Argument(autocompletion=lambda: ["one", "two"])): ...
+if __name__ == "__main__":
+    app(prog_name="errtriage")
+"""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_commands_may_stand_in_groups(start: Start, shell: str) -> None:
+    names: dict[str, Any] = {}
+    exec(GROUPS, names)
+    grouped = start(shell, program=GROUPS, commands=typer.main.get_command(names["app"]))
+    for typed, line in {
+        "errtriage group ne": "errtriage group new ",
+        "errtriage group new ans": "errtriage group new answer.json ",
+        "errtriage group new --name ans": "errtriage group new --name ans",
+        "errtriage group new --into my": r"errtriage group new --into my\ folder/",
+        "errtriage group show on": "errtriage group show one ",
+        "errtriage group show ans": "errtriage group show ans",
+    }.items():
+        assert grouped.line(f"\x15{typed}\t") == line
