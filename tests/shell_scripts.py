@@ -7,7 +7,7 @@ The scripts ask errtriage through Typer's protocol (``_ERRTRIAGE_COMPLETE``), as
 - its script for bash does not complete ``--format=``, nor that for fish;
 - its script for fish starts errtriage twice for a TAB, and all start it to find that a file name is wanted, also where
   none is;
-- help that is wider than the terminal is wrapped, and its second line then is offered as a value.
+- where help is wider than the terminal, its second line is offered as if it were a value.
 
 After which words a file name is wanted is written into ours. PowerShell's is Typer's, but for the width.
 """
