@@ -182,7 +182,8 @@ _errtriage_completion() {
     # What the shell would take apart is quoted, unless a quotation mark does so already.
     if [[ ${words[${#words[@]} - 1]} != *[\"\']* && ${#COMPREPLY[@]} -gt 0 ]]; then
         for i in "${!COMPREPLY[@]}"; do
-            printf -v "COMPREPLY[i]" %q "${COMPREPLY[i]}"
+            printf -v offer %q "${COMPREPLY[i]}"
+            COMPREPLY[i]=$offer
         done
     fi
 }
