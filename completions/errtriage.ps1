@@ -2,6 +2,7 @@ Import-Module PSReadLine
 Set-PSReadLineKeyHandler -Chord Tab -Function MenuComplete
 $scriptblock = {
     param($wordToComplete, $commandAst, $cursorPosition)
+    $Env:TERMINAL_WIDTH = "9999"
     $Env:_ERRTRIAGE_COMPLETE = "complete_powershell"
     $Env:_TYPER_COMPLETE_ARGS = $commandAst.ToString()
     $Env:_TYPER_COMPLETE_WORD_TO_COMPLETE = $wordToComplete
@@ -12,6 +13,7 @@ $scriptblock = {
         [System.Management.Automation.CompletionResult]::new(
             $command, $command, 'ParameterValue', $helpString)
     }
+    $Env:TERMINAL_WIDTH = ""
     $Env:_ERRTRIAGE_COMPLETE = ""
     $Env:_TYPER_COMPLETE_ARGS = ""
     $Env:_TYPER_COMPLETE_WORD_TO_COMPLETE = ""

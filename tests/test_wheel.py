@@ -1,4 +1,4 @@
-"""The wheel carries the packs and the completions, and works where only it is installed."""
+"""The wheel carries the packs, the completions and the manual page, and works where only it is installed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / done.stdout.split()[-1]
 
 
-def test_it_carries_packs_and_completions(wheel: Path) -> None:
+def test_it_carries_packs_completions_and_the_manual_page(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     packs = {f"errtriage/schemas/{path.relative_to(SCHEMAS)}" for path in SCHEMAS.rglob("*.json")}
     assert packs <= names
     assert "errtriage/py.typed" in names
     shared = {name.split(".data/data/")[1] for name in names if ".data/data/" in name}
-    assert shared == {"share/bash-completion/completions/errtriage", "share/zsh/site-functions/_errtriage", "share/fish/vendor_completions.d/errtriage.fish"}
+    assert shared == {
+        "share/bash-completion/completions/errtriage",
+        "share/zsh/site-functions/_errtriage",
+        "share/fish/vendor_completions.d/errtriage.fish",
+        "share/man/man1/errtriage.1",
+    }
 
 
 def test_it_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
