@@ -17,7 +17,13 @@ _errtriage_place() {
                 'errtriage scan' | \
                 'errtriage codes' | \
                 'errtriage tree' | \
-                'errtriage rules')
+                'errtriage rules' | \
+                'errtriage contracts' | \
+                'errtriage contracts list' | \
+                'errtriage contracts show' | \
+                'errtriage contracts path' | \
+                'errtriage contracts new' | \
+                'errtriage contracts check')
                     place+=" $word"
                     ;;
             esac
@@ -35,10 +41,20 @@ _errtriage_place() {
 # Whether a file name is wanted at $place.
 _errtriage_file() {
     case $place in
+        'errtriage explain --pack' | \
         'errtriage lint --baseline' | \
         'errtriage lint --write-baseline' | \
+        'errtriage lint --pack' | \
         'errtriage scan --output' | \
-        'errtriage scan -o')
+        'errtriage scan -o' | \
+        'errtriage scan --pack' | \
+        'errtriage codes --pack' | \
+        'errtriage tree --pack' | \
+        'errtriage rules --pack' | \
+        'errtriage contracts list --pack' | \
+        'errtriage contracts show --pack' | \
+        'errtriage contracts path --pack' | \
+        'errtriage contracts new --into')
             return 0
             ;;
         'errtriage explain --format' | \
@@ -64,7 +80,10 @@ _errtriage_file() {
         'errtriage scan --only' | \
         'errtriage scan --workers' | \
         'errtriage scan --fail-on' | \
-        'errtriage scan --color')
+        'errtriage scan --color' | \
+        'errtriage contracts check --format' | \
+        'errtriage contracts check -f' | \
+        'errtriage contracts check --color')
             return 1
             ;;
         'errtriage explain' | \
@@ -72,7 +91,9 @@ _errtriage_file() {
         'errtriage lint' | \
         'errtriage lint -'* | \
         'errtriage scan' | \
-        'errtriage scan -'*)
+        'errtriage scan -'* | \
+        'errtriage contracts check' | \
+        'errtriage contracts check -'*)
             return 0
             ;;
     esac

@@ -20,7 +20,13 @@ function __errtriage_place --description 'The command at the cursor, and behind 
                     'errtriage scan' \
                     'errtriage codes' \
                     'errtriage tree' \
-                    'errtriage rules'
+                    'errtriage rules' \
+                    'errtriage contracts' \
+                    'errtriage contracts list' \
+                    'errtriage contracts show' \
+                    'errtriage contracts path' \
+                    'errtriage contracts new' \
+                    'errtriage contracts check'
                     set place "$place $word"
             end
         end
@@ -36,10 +42,20 @@ end
 
 function __errtriage_file --description 'Whether a file name is wanted at the cursor'
     switch (__errtriage_place)
-        case 'errtriage lint --baseline' \
+        case 'errtriage explain --pack' \
+            'errtriage lint --baseline' \
             'errtriage lint --write-baseline' \
+            'errtriage lint --pack' \
             'errtriage scan --output' \
-            'errtriage scan -o'
+            'errtriage scan -o' \
+            'errtriage scan --pack' \
+            'errtriage codes --pack' \
+            'errtriage tree --pack' \
+            'errtriage rules --pack' \
+            'errtriage contracts list --pack' \
+            'errtriage contracts show --pack' \
+            'errtriage contracts path --pack' \
+            'errtriage contracts new --into'
             return 0
         case 'errtriage explain --format' \
             'errtriage explain -f' \
@@ -64,14 +80,19 @@ function __errtriage_file --description 'Whether a file name is wanted at the cu
             'errtriage scan --only' \
             'errtriage scan --workers' \
             'errtriage scan --fail-on' \
-            'errtriage scan --color'
+            'errtriage scan --color' \
+            'errtriage contracts check --format' \
+            'errtriage contracts check -f' \
+            'errtriage contracts check --color'
             return 1
         case 'errtriage explain' \
             'errtriage explain -*' \
             'errtriage lint' \
             'errtriage lint -*' \
             'errtriage scan' \
-            'errtriage scan -*'
+            'errtriage scan -*' \
+            'errtriage contracts check' \
+            'errtriage contracts check -*'
             return 0
     end
     return 1

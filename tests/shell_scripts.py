@@ -1,7 +1,6 @@
 """Writes the completion scripts of ``completions/`` from the definitions of the commands.
 
-The scripts ask errtriage through Typer's protocol (``_ERRTRIAGE_COMPLETE``), as do Typer's own scripts, which
-``--install-completion`` installs. Typer's are not these because
+The scripts ask errtriage through Typer's protocol (``_ERRTRIAGE_COMPLETE``). They are not Typer's own because
 
 - its script for zsh offers nothing at the first TAB where zsh loads it from ``fpath``, and loses quotation marks;
 - its script for bash does not complete ``--format=``, nor that for fish;
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 import typer
 from typer._completion_shared import get_completion_script
 
-from errtriage.cli import app
+from errtriage.cli import Commands, app, load
 
 #: What stands for a file or a folder in an option's or an argument's help.
 _FILES = {"FILE", "PATH", "FOLDER", "DIR", "DIRECTORY"}
@@ -57,7 +56,7 @@ def walk(command: Any = None, words: tuple[str, ...] = ("errtriage",), parent: A
     yield Place(words, command, context)
     if hasattr(command, "list_commands"):
         for name in command.list_commands(context):
-            below = command.get_command(context, name)
+            below = load(name) if isinstance(command, Commands) else command.get_command(context, name)
             if not below.hidden:
                 yield from walk(below, (*words, name), context)
 

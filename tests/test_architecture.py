@@ -68,7 +68,7 @@ ALLOWED = {
     "render.scan_text": {"model", "render.terminal", "render.words", "survey"},
     "render.rules_text": {"render.lint_text", "render.terminal"},
     "render.markdown": {"contracts", "model", "redact", "render.tree_graph", "render.words"},
-    "": {"contracts", "inputs", "model", "verdicts"},
+    "": {"contracts", "inputs", "model", "proof", "verdicts"},
     "render": set(),
     "markers": {"contracts"},
     "signatures": {"contracts", "delays", "pointers"},
@@ -156,7 +156,8 @@ ALLOWED = {
         "render.scan_json",
         "render.scan_text",
     },
-    "cli": {""},  # and the commands, by name
+    "shells": set(),
+    "cli": {"", "shells"},  # and the commands, by name
     "__main__": {"cli"},
 }
 #: Packages that only these modules may import.
@@ -181,6 +182,7 @@ HEAVY = {
     "platformdirs": {"packs"},
     "typer": {
         "cli",
+        "shells",
         "console",
         "commands.explain",
         "commands.lint",

@@ -31,7 +31,7 @@ def test_help_holds_nothing_that_typer_drops_from_what_tab_shows() -> None:
     ("words", "offered"),
     [
         ("errtriage ex", ["explain"]),
-        ("errtriage explain --contract o", ["ovstorage"]),
+        ("errtriage explain --contract ov", ["ovstorage"]),
         ("errtriage explain --format ", ["text", "json", "markdown"]),
         ("errtriage explain --color n", ["never"]),
         ("errtriage lint --format s", ["sarif"]),

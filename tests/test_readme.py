@@ -14,29 +14,69 @@ from errtriage.contracts import bundled
 from errtriage.rules import catalogue
 
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-SESSIONS = [session for block in BLOCKS for session in re.split(r"^\$ ", block, flags=re.MULTILINE) if session]
+BEFORE, OWN, REST = re.split(r"(?=^## Your own contract)|(?=^## Safety)", README, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.split("\n")[0][:60])
-def test_a_session_prints_what_the_readme_shows(run: Run, session: str) -> None:
-    """Lines of a session after the command are its output; … stands for any further lines, or the rest of its line."""
+def sessions(text: str) -> list[str]:
+    """The commands of a text's console blocks, each with what it shows."""
+    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    return [session for block in blocks for session in re.split(r"^\$ ", block, flags=re.MULTILINE) if session]
+
+
+SESSIONS = sessions(BEFORE) + sessions(REST)
+
+
+def plays(run: Run, session: str, folder: Path) -> None:
+    """Run a session and compare: … stands for any further lines, or the rest of its line."""
     command, _, shown = session.partition("\n")
     command = command.removesuffix("; echo $?")
     words, _, file = command.partition(" < ")
     pipe, bar, last = words.rpartition(" | ")
-    stdin = (ROOT / file).read_bytes() if file else b""
+    stdin = (folder / file).read_bytes() if file else b""
     if bar:
         assert pipe.startswith(("echo ", "cat ")), pipe
         _, argument = shlex.split(pipe)
-        stdin = argument.encode() if pipe.startswith("echo ") else (ROOT / argument).read_bytes()
+        stdin = argument.encode() if pipe.startswith("echo ") else (folder / argument).read_bytes()
     program, *args = shlex.split(last)
     assert program == "errtriage"
-    done = run(*args, stdin=stdin, cwd=ROOT)
+    done = run(*args, stdin=stdin, cwd=folder)
     output = done.stdout.decode() + done.stderr.decode() + (f"{done.returncode}\n" if "; echo $?" in session else "")
     wild = {"…": r"(?:.*\n)*?"}
     pattern = "".join(wild.get(line) or re.escape(line.removesuffix("…")) + (".*\n" if line.endswith("…") else "\n") for line in shown.splitlines())
     assert re.fullmatch(pattern, output), output
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.split("\n")[0][:60])
+def test_a_session_prints_what_the_readme_shows(run: Run, session: str) -> None:
+    plays(run, session, ROOT)
+
+
+def test_a_pack_comes_of_the_readme_step_by_step(run: Run, tmp_path: Path) -> None:
+    """From nothing to explain, lint and scan of a service that nobody has: each file and each command in its order."""
+    steps = re.findall(r"^`([^`\n]+)`:\n\n```(?:json|text)\n(.*?)```$|^```console\n(.*?)```$", OWN, re.DOTALL | re.MULTILINE)
+    assert len(steps) > 10
+    for file, content, console in steps:
+        if file:
+            (tmp_path / file).write_text(content)
+        for session in sessions(f"```console\n{console}```"):
+            if session.startswith("rm "):
+                for pattern in shlex.split(session)[1:]:
+                    gone = list(tmp_path.glob(pattern))
+                    assert gone, pattern
+                    for path in gone:
+                        path.unlink()
+            else:
+                plays(run, session, tmp_path)
+
+
+def test_the_tree_is_what_the_command_draws(run: Run, pytestconfig: pytest.Config) -> None:
+    drawn = f"\n```mermaid\n{run('tree', '--format', 'mermaid', 'ovstorage').stdout.decode()}```\n"
+    before, mark, rest = README.partition("<!-- tree: written by pytest --regenerate -->")
+    shown, end, after = rest.partition("<!-- end of tree -->")
+    if pytestconfig.getoption("regenerate"):
+        (ROOT / "README.md").write_text(before + mark + drawn + end + after)
+        shown = drawn
+    assert shown == drawn
 
 
 def test_the_readme_shows_sessions() -> None:
@@ -62,6 +102,8 @@ def test_the_table_of_rules_is_made_from_the_rules(pytestconfig: pytest.Config) 
     before, mark, rest = README.partition("<!-- rules: written by pytest --regenerate -->")
     shown, end, after = rest.partition("<!-- end of rules -->")
     if pytestconfig.getoption("regenerate"):
+        before, mark, rest = (ROOT / "README.md").read_text().partition("<!-- rules: written by pytest --regenerate -->")
+        _, end, after = rest.partition("<!-- end of rules -->")
         (ROOT / "README.md").write_text(before + mark + table + end + after)
         shown = table
     assert shown == table

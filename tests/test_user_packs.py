@@ -75,7 +75,7 @@ def test_of_two_packs_of_one_name_the_nearer_counts(run: Run, tmp_path: Path) ->
     places = [user / "errtriage", work / ".errtriage", variable, variable / "nearer", option]
     work.mkdir()
     for number, place in enumerate(places):
-        edit(start("parcels", place), "contract.json", lambda data, number=number: data.update(title=f"number {number}"))
+        edit(start("parcels", place), "contract.json", setting(f"number {number}", "title"))
         named = ["--pack", str(option)] if place == option else []
         shown = json.loads(run("contracts", "show", "parcels", "-f", "json", *named, env=env, cwd=work).stdout)
         assert shown["title"] == f"number {number}"
@@ -101,11 +101,14 @@ def test_a_folder_that_somebody_else_put_there_is_not_used(project: Path, monkey
     below = project / "mine"
     below.mkdir()
     assert packs.project_folder(below) == project / ".errtriage"
-    monkeypatch.setattr(os, "getuid", lambda: project.stat().st_uid + 1)
-    others = (project / ".errtriage").stat()
-    monkeypatch.setattr(
-        Path, "stat", lambda path, **_: os.stat(path) if path != project / ".errtriage" else os.stat_result((*others[:4], 12345, *others[5:10]))
-    )
+    others = project / ".errtriage"
+    really = Path.stat
+
+    def stat(path: Path, **options: Any) -> os.stat_result:
+        found = really(path, **options)
+        return os.stat_result((*found[:4], 12345, *found[5:10])) if path == others else found
+
+    monkeypatch.setattr(Path, "stat", stat)
     assert packs.project_folder(below) is None
 
 
@@ -388,8 +391,7 @@ HOSTILE: list[tuple[str, Any, str]] = [
     ("patterns in names", {"patternProperties": {"(a+)+$": {}}}, "may not be used"),
     ("more work than it looks", fan_out(), "references written out"),
     ("a pattern of unbounded size", {"pattern": "((a{1000}){1000}){1000}"}, "no usable JSON Schema"),
-    ("a schema of nothing", {"type": "objekt"}, "no usable JSON Schema"),
-    ("too deep", deep(3000), "nests deeper than|not JSON"),
+    ("too deep", deep(300), "nests deeper than"),
     ("control characters", {"title": "\x1b]0;owned\x07"}, "control characters"),
     ("too many patterns", {"anyOf": [{"pattern": f"a{i}"} for i in range(500)]}, "patterns"),
 ]  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 
 # Start-up makes many objects and no garbage; looking for some would take a tenth of it.
 gc.set_threshold(100_000, 20, 20)
@@ -35,6 +37,14 @@ class Commands(TyperGroup):
     def __init__(self, **attrs: Any) -> None:
         # The names are there, so that a misspelt one is answered with the nearest.
         super().__init__(**{**attrs, "commands": dict.fromkeys(COMMANDS)})
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run; what completion needs is only got where it is asked for."""
+        if "_ERRTRIAGE_COMPLETE" in os.environ or any(each.startswith(("--show-completion", "--install-completion")) for each in sys.argv[1:]):
+            from errtriage.shells import mend
+
+            mend()
+        return super().main(*args, **kwargs)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the base class has it
         """The commands in the order of their help."""

@@ -69,7 +69,9 @@ def complete_only(incomplete: str) -> list[str]:
 def complete_rule(incomplete: str) -> list[str]:
     """Ids of lint rules."""
     folders_with_rules = [*_packs().values(), packs_folder() / "errtriage"]
-    return _beginning(incomplete.upper(), (rule for folder in folders_with_rules for rule in _texts(_read(folder / "rules.json").get("rules"), "id")))
+    ids = (rule for folder in folders_with_rules for rule in _texts(_read(folder / "rules.json").get("rules"), "id"))
+    # Ids are taken in small letters too, and what is offered must begin as what was typed.
+    return _beginning(incomplete, (rule.lower() for rule in ids) if incomplete.islower() else ids)
 
 
 def complete_tool(incomplete: str) -> list[str]:

@@ -32,7 +32,7 @@ def codes(
     code: Annotated[
         list[str] | None, typer.Argument(metavar="[CODE]...", help="A code, or CONTRACT/CODE; a prefix with * at its end.", autocompletion=complete_code)
     ] = None,
-    contract: Annotated[str | None, typer.Option(help="Only the codes of this contract.", autocompletion=complete_contract)] = None,
+    contract: Annotated[str | None, typer.Option(metavar="NAME", help="Only the codes of this contract.", autocompletion=complete_contract)] = None,
     action: Annotated[
         Action | None,
         typer.Option(parser=one_of("action", Action), metavar="ACTION", help="Only codes about which this is to be done.", autocompletion=lambda: list(Action)),

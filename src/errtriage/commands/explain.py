@@ -33,8 +33,12 @@ def explain(
         Format,
         typer.Option("--format", "-f", parser=one_of("format", Format), help="text, json (a verdict a line) or markdown.", autocompletion=lambda: list(Format)),
     ] = Format.TEXT,
-    contract: Annotated[str | None, typer.Option(help="Seek only this contract, and judge what does not match it.", autocompletion=complete_contract)] = None,
-    tool: Annotated[str | None, typer.Option(help="The tool that answered, or a class of tools such as safe-write.", autocompletion=complete_tool)] = None,
+    contract: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Seek only this contract, and judge what does not match it.", autocompletion=complete_contract)
+    ] = None,
+    tool: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The tool that answered, or a class of tools such as safe-write.", autocompletion=complete_tool)
+    ] = None,
     status: Annotated[int | None, typer.Option(min=100, max=999, metavar="CODE", help="The HTTP status, when only the body was kept.")] = None,
     header: Annotated[list[str] | None, typer.Option(metavar="'NAME: VALUE'", help="An HTTP header, when only the body was kept. May be repeated.")] = None,
     trace: Annotated[

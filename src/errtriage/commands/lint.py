@@ -61,12 +61,16 @@ def lint(
             autocompletion=lambda: list(Level),
         ),
     ] = None,
-    contract: Annotated[str | None, typer.Option(help="Seek only this contract, and judge what does not match it.", autocompletion=complete_contract)] = None,
+    contract: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Seek only this contract, and judge what does not match it.", autocompletion=complete_contract)
+    ] = None,
     baseline: Annotated[str | None, typer.Option(metavar="FILE", help="Count only findings that are not in this file.")] = None,
     write_baseline: Annotated[
         str | None, typer.Option("--write-baseline", metavar="FILE", help="Write today's findings to this file, and exit with 0.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes to work in; by default as many as there are processors, for many files.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes to work in; by default as many as there are processors, for many files.")
+    ] = None,
     redact: Annotated[bool, typer.Option(help="Hide secrets.")] = True,
     pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
