@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from conftest import SCHEMAS
+from conftest import CORPUS, ROOT, SCHEMAS
 from referencing import Registry, Resource
 
 from errtriage import triage
-from errtriage.contracts import Contract, bundled
+from errtriage.contracts import Contract, Contracts, bundled
 from errtriage.coverage import check
+from errtriage.inputs import decode, decompress
 from errtriage.packs import read
 from errtriage.render.jsonl import document
 from errtriage.rules import catalogue
+from errtriage.verdicts import Triage
 
 PACKS = list(bundled())
 EXAMPLES = sorted(SCHEMAS.glob("*/examples/*.json"))
@@ -108,3 +112,54 @@ def test_an_answer_in_the_trace_is_never_empty() -> None:
 def test_rule_ids_are_unique() -> None:
     ids = [rule["id"] for rule in catalogue(bundled())]
     assert len(ids) == len(set(ids))
+
+
+FIRST = ("ovstorage", "coffeechats", "mcp", "http")
+INPUTS = [path for folder in ("explain", "scan", "lint", "nothing") for path in sorted((CORPUS / folder).rglob("*")) if path.is_file()]
+INPUTS += [path for path in EXAMPLES if path.parents[1].name in FIRST]
+
+
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_packs_that_came_later_change_no_verdict_of_the_first(path: Path) -> None:
+    """They may only take what nothing recognised, or what was HTTP's for want of anything better."""
+    text, lossy = decode(decompress(path.read_bytes()).data)
+    first = Triage(Contracts([pack for pack in PACKS if pack.name in FIRST]))
+    before, after = list(first.text(text, lossy=lossy)), list(Triage(bundled()).text(text, lossy=lossy))
+    kept = [verdict for verdict in before if (verdict.contract, verdict.shape) != ("http", "response")]
+    assert [verdict for verdict in after if verdict.contract in FIRST and (verdict.contract, verdict.shape) != ("http", "response")] == kept
+
+
+INSIDE = [
+    {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED", "details": []}},
+    {"error": "invalid_grant", "error_description": "used up"},
+]
+
+
+@pytest.mark.parametrize("error", INSIDE, ids=["google", "oauth"])
+def test_what_mcp_answers_stays_an_answer_of_mcp(error: Any) -> None:
+    """A tool's text is feedback of the tool, whatever service it quotes; with the contract given, what is quoted is sought."""
+    result = {"content": [{"type": "text", "text": json.dumps(error)}], "isError": True}
+    for answer in (
+        result,
+        {"jsonrpc": "2.0", "id": 1, "result": result},
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "x", "data": error}},
+    ):
+        (verdict,) = triage(answer)
+        assert verdict.contract == "mcp"
+        (verdict,) = triage(answer, contract="oauth" if isinstance(error["error"], str) else "google")
+        assert verdict.contract in {"oauth", "google"}
+
+
+def test_what_is_not_needed_is_not_read() -> None:
+    """So that start-up does not grow with the number of packs."""
+    code = (
+        "import sys; opened = []; sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == 'open' else None)\n"
+        "import errtriage; errtriage.triage({'v': '0.1', 'ok': False, 'operation': 'o', 'error': {'code': 'NotFound', 'message': 'm', 'retryable': False}})\n"
+        "print(*(path for path in opened if '/schemas/' in path), sep='\\n')"
+    )
+    opened = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    read = {path.partition("/schemas/")[2] for path in opened}
+    assert {path for path in read if not path.endswith("contract.json") and path.split("/")[0] not in FIRST} == set()
+    assert {path for path in read if path.split("/")[0] == "ovstorage"} == {
+        f"ovstorage/{name}.json" for name in ("contract", "codes", "tree", "rules", "envelope.schema")
+    }

@@ -438,3 +438,100 @@ def test_a_file_that_is_huge_or_none_is_refused(run: Run, project: Path) -> None
 def test_a_pack_cannot_name_a_file_outside_of_itself(project: Path) -> None:
     edit(parcels(project), "contract.json", setting("../../secret.schema.json", "shapes", 0, "schema"))
     assert problem(parcels(project)).pointer == "/shapes/0/schema"
+
+
+# What a pack can say.
+
+
+def test_a_place_in_an_item_of_an_array(project: Path) -> None:
+    """The first item that fits; its members as words; a delay in seconds or as protobuf writes it; the longest of two."""
+    fields = {
+        "detail_ms": {
+            "at": [{"in": "/error/details", "where": {"required": ["kind"], "properties": {"kind": {"const": "pause"}}}, "at": "/for"}],
+            "type": ["duration"],
+        },
+        "faults": {"at": [{"in": "/error/details", "where": {"required": ["faults"]}, "at": "/faults", "each": ["/field", "/why"]}], "type": ["list"]},
+    }
+    edit(parcels(project), "contract.json", lambda data: data["shapes"][0]["fields"].update(fields))
+    edit(parcels(project), "contract.json", setting([{"in": "/ids", "at": "/id"}], "shapes", 0, "ids", "correlation"))
+    edit(parcels(project), "tree.json", setting({"longest": ["retry_ms", "detail_ms"]}, "leaves", "wait", "retry", "delay_ms"))
+    edit(parcels(project), "tree.json", setting([["Mend {faults}.", "Mend it."]], "leaves", "wait", "steps"))
+    details: list[Any] = [
+        5,
+        {"kind": "other", "for": "9s"},
+        {"kind": "pause", "for": "31.5s"},
+        {"faults": [{"field": "a.b", "why": "too long"}, {"field": "c"}, "x"]},
+    ]
+    answer = {**BUSY, "error": {**BUSY["error"], "details": details}, "ids": [{"id": "i-1"}, {"id": "i-2"}]}  # type: ignore[dict-item]
+    (verdict,) = triage(answer, packs=[str(parcels(project))])
+    assert verdict.retry
+    assert (verdict.retry.delay_ms, verdict.correlation_id, verdict.steps) == (31_500, "i-1", ("Mend a.b: too long, c.",))
+    details[2]["for"] = "29s"
+    (verdict,) = triage(answer, packs=[str(parcels(project))])
+    assert verdict.retry
+    assert verdict.retry.delay_ms == 30_000
+    odds: list[Any] = [None, {}, "x", [], [[]]]
+    for odd in odds:
+        (verdict,) = triage({**answer, "error": {**BUSY["error"], "details": odd}, "ids": odd}, packs=[str(parcels(project))])  # type: ignore[dict-item]
+        assert (verdict.correlation_id, verdict.steps) == (None, ("Mend it.",))
+
+
+def test_another_way_to_write_a_code(run: Run, project: Path) -> None:
+    edit(parcels(project), "codes.json", lambda data: data["codes"][2].update(aliases=["17", "busy"]))
+    edit(parcels(project), "contract.json", setting(["string", "integer"], "shapes", 0, "fields", "code", "type"))
+    for written in ("BUSY", "busy", 17, "17"):
+        (verdict,) = triage({**BUSY, "error": {"code": written, "message": "m"}}, packs=[str(parcels(project))])
+        assert (verdict.code, verdict.action) == ("BUSY", "wait")
+    assert b"Also written 17 or busy." in run("codes", "17", cwd=project).stdout
+
+
+def test_what_a_response_asks_for(project: Path) -> None:
+    """Conditions and fields on headers and challenges, and on the wrappers around."""
+    match = {"required": ["http_status", "challenges"], "properties": {"challenges": {"required": ["parcel"]}, "within": {"contains": {"const": "http"}}}}
+    edit(parcels(project), "contract.json", setting(match, "shapes", 0, "match"))
+    edit(parcels(project), "contract.json", setting(["http-response"], "shapes", 0, "on"))
+    fields = {"code": {"at": ["http:/challenges/parcel/why"], "type": ["string"]}, "message": {"at": ["http:/headers/x-note"], "type": ["string"]}}
+    edit(parcels(project), "contract.json", lambda data: data["shapes"][0]["fields"].update(fields))
+    (verdict,) = triage('HTTP/1.1 401 No\r\nWWW-Authenticate: Parcel why="BUSY"\r\nX-Note: tomorrow\r\n\r\n', packs=[str(parcels(project))])
+    assert (verdict.contract, verdict.code, verdict.message) == ("parcels", "BUSY", "tomorrow")
+
+
+def test_what_programs_print_is_found_by_the_words_of_a_pack(run: Run, project: Path) -> None:
+    printed = f"12:00 got {BUSY!r}"
+    assert json.loads(run("explain", "-f", "json", stdin=printed, cwd=project).stdout)["source"]["wrappers"] == []
+    assert json.loads(run("scan", "-f", "json", "-", stdin=printed, cwd=project).stdout)["payloads"] == 1
+    other = "12:00 got {'parcel': {'why': 'BUSY'}}"
+    assert run("explain", "-f", "json", stdin=other, cwd=project).returncode == 1
+    value = {"required": ["value"], "properties": {"value": {"type": "object", "required": ["parcel"]}}}
+    edit(parcels(project), "contract.json", setting(value, "shapes", 0, "match"))
+    edit(parcels(project), "contract.json", setting([{"member": "parcel", "begins": ["{"]}], "shapes", 0, "markers"))
+    assert json.loads(run("explain", "-f", "json", stdin=other, cwd=project).stdout)["contract"] == "parcels"
+
+
+CONDITIONS: list[tuple[str, Any, list[Any]]] = [
+    ("how long a text is", {"required": ["message"], "properties": {"message": {"minLength": 4}}}, ["abc", "abcd", "ab1", "abc1", "", "1"]),
+    ("whether a list has an item", {"required": ["list"], "properties": {"list": {"contains": {"const": "x"}}}}, [["x"], ["y"], [], ["y", "x"], [1]]),
+    ("whether items differ", {"required": ["list"], "properties": {"list": {"uniqueItems": True}}}, [["x", "y"], ["z", "z"], [], [1, 1], [1, 2]]),
+    ("what a text begins with", {"required": ["message"], "properties": {"message": {"pattern": "^a"}}}, ["ab", "ba", "a1", "b1", ""]),
+    ("what a text ends with", {"required": ["message"], "properties": {"message": {"pattern": "z$"}}}, ["az", "za", "1z", "z1"]),
+    ("whether a number is a multiple", {"required": ["number"], "properties": {"number": {"multipleOf": 5}}}, [5, 6, 10, 11, 0, 2.5]),
+    ("whether a number is large", {"required": ["number"], "properties": {"number": {"minimum": 100}}}, [99, 100, 101, -1, 99.5]),
+    ("whether there is a delay", {"required": ["pause_ms"]}, ["30s", "30", "soon", "31s", "-1s", 5]),
+    ("whether there are seconds", {"required": ["retry_ms"]}, [30, "30", "30s", -1, 1.5, None, "x1"]),
+]
+
+
+@pytest.mark.parametrize(("condition", "values"), [each[1:] for each in CONDITIONS], ids=[each[0] for each in CONDITIONS])
+def test_scan_remembers_records_by_all_that_a_pack_asks(run: Run, project: Path, condition: Any, values: list[Any]) -> None:
+    """Lines that are alike but for what decides: scan counts each as explain reads it."""
+    fields = {name: {"at": [f"/{name}"], "type": [kind]} for name, kind in (("list", "array"), ("number", "number"))} | {
+        "pause_ms": {"at": ["/pause"], "type": ["duration"]}
+    }
+    edit(parcels(project), "contract.json", lambda data: data["shapes"][0]["fields"].update(fields))
+    edit(parcels(project), "tree.json", lambda data: data["nodes"]["code"]["branches"].insert(0, {"when": condition, "answer": "as asked", "to": "report"}))
+    answers = [{**BUSY, "error": {"code": "BUSY", "message": value, "retry_after": value}, "list": value, "number": value, "pause": value} for value in values]
+    log = "".join(f"2026-11-30T09:00:0{i % 10}Z ERROR {json.dumps(answers[i % len(answers)])}\n" for i in range(7 * len(answers)))
+    explained = [json.loads(line)["action"] for line in run("explain", "-f", "json", stdin=log, cwd=project).stdout.splitlines()]
+    assert len(set(explained)) == 2
+    counted = json.loads(run("scan", "-f", "json", "-", stdin=log, cwd=project).stdout)["by_action"]
+    assert counted == {action: explained.count(action) for action in sorted(set(explained), key=list(counted).index)}

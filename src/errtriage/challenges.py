@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PART = re.compile(
-    rf"""[\s,]*(?:
-        (?P<name>{_WORD})\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>{_WORD}))
-      | (?P<scheme>{_WORD})(?:[ ]+[A-Za-z0-9._~+/-]+=*(?=\s*(?:,|$)))?
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
+
+
+@cache  # most responses have no such header
+def _part() -> re.Pattern[str]:
+    return re.compile(
+        rf"""[\s,]*(?:
+            (?P<name>{_WORD})\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>{_WORD}))
+          | (?P<scheme>{_WORD})(?:[ ]+[A-Za-z0-9._~+/-]+=*(?=\s*(?:,|$)))?
+        )""",
+        re.VERBOSE | re.DOTALL,
+    )
 
 
 def challenges(header: str) -> dict[str, dict[str, str]]:
@@ -22,7 +27,7 @@ def challenges(header: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     parameters: dict[str, str] = {}
     at = 0
-    while match := _PART.match(header, at):
+    while match := _part().match(header, at):
         at = match.end()
         if match["scheme"]:
             parameters = found.setdefault(match["scheme"].lower(), {})

@@ -120,8 +120,9 @@ class _Way(NamedTuple):
         value = follow_parts(documents[self.document], self.parts)
         if not self.item:
             return value
-        items = value if isinstance(value, list) else []
-        fitting = next((item for item in items[:_MOST_ITEMS] if self.hold is None or self.hold(self.where, item)), MISSING)
+        items = value[:_MOST_ITEMS] if isinstance(value, list) else []
+        # What is asked of an object holds of everything else too.
+        fitting = next((item for item in items if isinstance(item, dict) and (self.hold is None or self.hold(self.where, item))), MISSING)
         value = follow_parts(fitting, self.rest)
         return [self._words(item) for item in value[:_MOST_WORDS]] if self.each and isinstance(value, list) else value
 

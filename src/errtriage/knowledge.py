@@ -30,6 +30,8 @@ class Known(NamedTuple):
     #: Where the contract is from, in words; empty for a bundled one.
     origin: str
     code: str
+    #: Other ways in which payloads write the code.
+    aliases: tuple[str, ...]
     title: str
     group: str
     group_title: str
@@ -55,12 +57,18 @@ def everything(contracts: Iterable[Contract], triage: Triage) -> list[Known]:
     return found
 
 
+def _name(entry: Code) -> str:
+    """A code, or the range that it stands for."""
+    return entry.data["code"] if "code" in entry.data else f"{entry.data['from']} to {entry.data['to']}"
+
+
 def _known(contract: Contract, entry: Code, readings: tuple[Reading, ...]) -> Known:
     data = entry.data
     return Known(
         contract.name,
         contract.origin,
-        data["code"] if "code" in data else f"{data['from']} to {data['to']}",
+        _name(entry),
+        tuple(data.get("aliases", ())),
         data["title"],
         data["group"],
         entry.group["title"],
@@ -88,9 +96,30 @@ def given_to(triage: Triage, given: Mapping[str, Any]) -> Triage:
 
 
 def matching(known: Iterable[Known], asked: str) -> list[Known]:
-    """The codes that ``asked`` names: a code (a number also by its range), or CONTRACT/CODE; upper and lower case count."""
-    contract, slash, code = asked.rpartition("/")
-    return [each for each in known if (not slash or each.contract == contract) and (each.code == code or _in_range(each.code, code))]
+    """The codes that ``asked`` names: a code (a number also by its range, and by what else it is written as), or
+    CONTRACT/CODE; with a ``*`` at its end those that begin so. Upper and lower case count.
+    """
+    found = [each for each in known if _fits(asked, each.contract, each.code, each.aliases)]
+    # A range is what is said of the numbers in it that have no entry of their own.
+    own = {each.contract for each in found if " to " not in each.code}
+    return [each for each in found if asked.endswith("*") or " to " not in each.code or each.contract not in own]
+
+
+def contracts_with(contracts: Iterable[Contract], asked: Iterable[str]) -> list[Contract]:
+    """The contracts of which some code is asked for: the examples of the others need not be read."""
+    asked = list(asked)
+    return [
+        contract
+        for contract in contracts
+        if any(_fits(each, contract.name, _name(entry), entry.data.get("aliases", ())) for each in asked for entry in contract.catalogue.entries)
+    ]
+
+
+def _fits(asked: str, contract: str, code: str, aliases: Iterable[str]) -> bool:
+    if asked.endswith("*"):
+        return f"{contract}/{code}".startswith(asked[:-1]) or code.startswith(asked[:-1])
+    of, slash, name = asked.rpartition("/")
+    return (not slash or of == contract) and (name == code or name in aliases or _in_range(code, name))
 
 
 def _in_range(code: str, asked: str) -> bool:

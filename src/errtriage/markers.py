@@ -53,7 +53,7 @@ def _usual(marker: Mapping[str, Any]) -> list[str]:
     name = marker["member"]
     found = []
     for begin in marker["begins"]:
-        if begin == '"':
+        if begin.startswith('"'):
             found += [name + between for between in ('":"', '": "', "': '", "': \"", ": '", ': "', "='", '="')]
         else:
             python = _PYTHON.get(begin, begin)[0]
@@ -80,11 +80,11 @@ def _fits(marker: Mapping[str, Any]) -> re.Pattern[bytes] | None:
     if "text" in marker:
         return None
     others = "".join(rf"(?!{word}(?![a-zA-Z0-9_]))" for word in marker.get("except", ()))
-    begins = [re.escape(form) for begin in marker["begins"] if begin != '"' for form in sorted({begin, _PYTHON.get(begin, begin)})]
+    begins = [re.escape(form) for begin in marker["begins"] if not begin.startswith('"') for form in sorted({begin, _PYTHON.get(begin, begin)})]
     # In the gap before a text the last character is its quote.
     alternatives = [rf"{_GAP}{{1,200}}?(?:{'|'.join(begins)})"] if begins else []
-    if '"' in marker["begins"]:
-        alternatives.append(rf"{_GAP}{{1,200}}+(?:(?<=[\"'\x9c\x9d;])|(?<=u0022)|(?<=u0027)){others}")
+    if texts := [re.escape(begin[1:]) for begin in marker["begins"] if begin.startswith('"')]:
+        alternatives.append(rf"{_GAP}{{1,200}}+(?:(?<=[\"'\x9c\x9d;])|(?<=u0022)|(?<=u0027)){others}(?:{'|'.join(texts)})")
     return re.compile(f"{marker['member']}(?:{'|'.join(alternatives)})".encode("latin-1"))
 
 

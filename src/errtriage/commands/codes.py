@@ -13,6 +13,7 @@ from errtriage.console import Color, color_option, colored, guarded, one_of, pac
 from errtriage.model import Action, Failure
 
 if TYPE_CHECKING:
+    from errtriage.contracts import Contract
     from errtriage.knowledge import Known
 
 
@@ -48,37 +49,34 @@ def codes(
     Exit: 0 done, 1 no contract has such a code, 2 wrong usage.
     """
     from errtriage.contracts import with_packs
-    from errtriage.knowledge import everything
+    from errtriage.knowledge import contracts_with, everything, matching
     from errtriage.verdicts import Triage
 
     code = code or []
     if option := next((each for each in code if each.startswith("--")), None):
         raise Failure(f"There is no option {option}.", "See `errtriage codes --help`.")
     packs = with_packs(packs_in_use(pack, contract))
-    known = everything([packs.get(contract)] if contract else packs, Triage(packs))
-    chosen = {(each.contract, each.code): each for asked in (code or ["*"]) for each in _asked_for(asked, known)}
+    asked = code or ["*"]
+    chosen_packs = [packs.get(contract)] if contract else list(packs)
+    known = everything(contracts_with(chosen_packs, asked), Triage(packs))
+    for each in asked:
+        if not matching(known, each):
+            raise _unknown(each, chosen_packs)
+    chosen = {(found.contract, found.code): found for each in asked for found in matching(known, each)}
     shown = [each for each in chosen.values() if action is None or action in each.actions]
     _write(shown, format, color, full=bool(code) and not all(each.endswith("*") for each in code))
     return 0
 
 
-def _asked_for(asked: str, known: list[Known]) -> list[Known]:
-    """The codes that are asked for. Raises Failure, with near names, where no contract has one."""
+def _unknown(asked: str, contracts: list[Contract]) -> Failure:
+    """What to say of a code that no contract has: near names, and that nothing is known."""
     from errtriage.contracts import unknown_name
-    from errtriage.knowledge import matching
 
-    found = (
-        [each for each in known if f"{each.contract}/{each.code}".startswith(asked[:-1]) or each.code.startswith(asked[:-1])]
-        if asked.endswith("*")
-        else matching(known, asked)
-    )
-    if found:
-        return found
-    _, hint = unknown_name("code", asked.rpartition("/")[2], sorted({each.code for each in known}))
+    names = sorted({entry.data["code"] for contract in contracts for entry in contract.catalogue.entries if "code" in entry.data})
+    _, hint = unknown_name("code", asked.rpartition("/")[2], names)
     near = hint.partition("Known:")[0].strip()
-    raise Failure(
-        f"No contract has the code '{asked}'.", f"{near} `errtriage codes` lists all; what a code means that none has, the contract does not say.".strip(), 1
-    )
+    rest = "`errtriage codes` lists all; what a code means that none has, the contract does not say."
+    return Failure(f"No contract has the code '{asked}'.", f"{near} {rest}".strip(), 1)
 
 
 def _write(shown: list[Known], format: Format, color: Color, *, full: bool) -> None:

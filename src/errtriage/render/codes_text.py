@@ -41,7 +41,8 @@ def explain(codes: Iterable[Known], stream: TextIO, *, color: bool, width: int |
         terminal.line(Text.assemble((each.code, "bold"), (f"  {each.contract}", "dim"), (f" from {each.origin}", "dim") if each.origin else ""))
         terminal.prose(each.title, style="bold")
         retry = {True: "yes", False: "no", None: "the contract does not say"}[each.retryable]
-        terminal.prose(f"Group {each.group}: {each.group_title}. Retryable: {retry}.")
+        also = f" Also written {' or '.join(each.aliases)}." if each.aliases else ""
+        terminal.prose(f"Group {each.group}: {each.group_title}. Retryable: {retry}.{also}")
         if not each.documented:
             terminal.prose("The service lists this code, and its documents do not explain it.")
         for reading in _distinct(each.readings):
