@@ -56,7 +56,7 @@ NOTHING = [
 def test_no_payload_is_one_sentence_and_exit_1(run: Run, text: str, instead: str) -> None:
     done = run("explain", stdin=text)
     assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.decode() == f"errtriage: standard input: no payload of ovstorage, coffeechats, mcp or http found; {instead}.\n"
+    assert done.stderr.decode() == f"errtriage: standard input: no payload of ovstorage, coffeechats, oauth, google, mcp or http found; {instead}.\n"
 
 
 BOUNDS = [
@@ -86,7 +86,7 @@ def test_an_unreadable_file_does_not_stop_the_others(run: Run, tmp_path: Path) -
 
 
 WRONG = [
-    (["--contract", "ovstorag"], "There is no contract 'ovstorag'. Did you mean 'ovstorage'? Known: ovstorage, coffeechats, mcp, http."),
+    (["--contract", "ovstorag"], "There is no contract 'ovstorag'. Did you mean 'ovstorage'? Known: ovstorage, coffeechats, oauth, google, mcp, http."),
     (["--format", "jsn"], "There is no format 'jsn'. Did you mean 'json'? Known: text, json, markdown."),
     (["--color", "allways"], "There is no colour setting 'allways'. Did you mean 'always'? Known: auto, always, never."),
     (["--status", "9"], "9 is not in the range 100<=x<=999"),

@@ -205,7 +205,7 @@ def test_terminal_codes_in_names_and_values_do_nothing(run: Run, tmp_path: Path)
 def test_an_empty_folder_is_said(run: Run, tmp_path: Path) -> None:
     done = run("lint", str(tmp_path))
     assert (done.returncode, done.stdout) == (0, b"0 files, 0 payloads: no findings.\n")
-    assert done.stderr.decode().startswith(f"errtriage: {tmp_path}: no file to check; ")
+    assert done.stderr.decode().startswith(f"errtriage: {tmp_path}: no file to read; ")
 
 
 def test_many_files_give_the_same_bytes_with_any_number_of_workers(run: Run, tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from errtriage import jsontext, search
+from errtriage.wording import where
 
 
 def describe(name: str, data: bytes, text: str, contracts: list[str]) -> str:
     """One sentence: what was looked for, and what was there instead."""
-    where = "standard input" if name == "-" else name
-    return f"{where}: no payload of {listed(contracts)} found; {instead(data, text)}."
+    return f"{where(name)}: no payload of {listed(contracts)} found; {instead(data, text)}."
 
 
 def listed(names: list[str]) -> str:

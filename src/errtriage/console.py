@@ -186,6 +186,11 @@ def packs_in_use(named: Sequence[str] | None, asked: str | None = None) -> tuple
     return packs
 
 
+def format_option(known: type[StrEnum], what: str) -> Any:
+    """The option ``--format`` of a command; ``what`` names the formats."""
+    return typer.Option("--format", "-f", parser=one_of("format", known), help=what, autocompletion=lambda: list(known))
+
+
 def color_option() -> Any:
     """The option ``--color`` of every command."""
     return typer.Option(parser=one_of("colour setting", Color), metavar="auto|always|never", help="When to colour.", autocompletion=lambda: list(Color))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from errtriage.wording import counted
+
 #: The levels of findings, the worst first.
 LEVELS = ("error", "warning", "note")
 
@@ -89,12 +91,12 @@ class LintReport(NamedTuple):
     def totals(self) -> str:
         """One line that counts what was read and found."""
         counts = self.by_level
-        found = ", ".join(_counted(counts[level], level) for level in LEVELS if counts[level]) or "no findings"
-        parts = [f"{_counted(self.files, 'file')}, {_counted(self.payloads, 'payload')}: {found}"]
+        found = ", ".join(counted(counts[level], level) for level in LEVELS if counts[level]) or "no findings"
+        parts = [f"{counted(self.files, 'file')}, {counted(self.payloads, 'payload')}: {found}"]
         if self.known:
             parts.append(f"{self.known} more in the baseline")
         if self.unread:
-            parts.append(f"{_counted(len(self.unread), 'file')} not read")
+            parts.append(f"{counted(len(self.unread), 'file')} not read")
         if self.settings_file:
             parts.append(f"settings of {self.settings_file}")
         parts += [f"contract {name} from {origin}" for name, origin in self.packs.items()]
@@ -108,7 +110,3 @@ class LintReport(NamedTuple):
     def failed(self) -> bool:
         """Whether any finding fails the run."""
         return any(self.fails(finding) for finding in self.findings)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

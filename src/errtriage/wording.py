@@ -35,6 +35,16 @@ def facts_in(text: Any) -> set[str]:
     return {name for each in alternatives(text) for name in _FACT.findall(each)}
 
 
+def counted(number: int, what: str) -> str:
+    """How many of something there are."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def where(name: str) -> str:
+    """An input as people call it; ``-`` is standard input."""
+    return "standard input" if name == "-" else name
+
+
 def one_line(value: Any) -> str:
     """A fact on one line, booleans and null as in JSON."""
     if isinstance(value, bool):

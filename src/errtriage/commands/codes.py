@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from errtriage.completion import complete_code, complete_contract
-from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, width
+from errtriage.console import Color, color_option, colored, format_option, guarded, one_of, pack_option, packs_in_use, width
 from errtriage.model import Action, Failure
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def codes(
         Action | None,
         typer.Option(parser=one_of("action", Action), metavar="ACTION", help="Only codes about which this is to be done.", autocompletion=lambda: list(Action)),
     ] = None,
-    format: Annotated[
-        Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text or json.", autocompletion=lambda: list(Format))
-    ] = Format.TEXT,
+    format: Annotated[Format, format_option(Format, "text or json.")] = Format.TEXT,
     pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from errtriage.completion import complete_contract
-from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, width
+from errtriage.console import Color, color_option, colored, format_option, guarded, pack_option, packs_in_use, width
 from errtriage.model import Failure
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_FormatOption = Annotated[Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text or json.", autocompletion=lambda: list(Format))]
+_FormatOption = Annotated[Format, format_option(Format, "text or json.")]
 
 
 @app.command("list")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from errtriage.completion import complete_contract, complete_tool
-from errtriage.console import NOTHING_FOUND, Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, say, width
+from errtriage.console import NOTHING_FOUND, Color, color_option, colored, format_option, guarded, pack_option, packs_in_use, say, width
 from errtriage.model import Failure, Http
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ class Format(StrEnum):
 @guarded
 def explain(
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Files to read; - or none: standard input.")] = None,
-    format: Annotated[
-        Format,
-        typer.Option("--format", "-f", parser=one_of("format", Format), help="text, json (a verdict a line) or markdown.", autocompletion=lambda: list(Format)),
-    ] = Format.TEXT,
+    format: Annotated[Format, format_option(Format, "text, json (a verdict a line) or markdown.")] = Format.TEXT,
     contract: Annotated[
         str | None, typer.Option(metavar="NAME", help="Seek only this contract, and judge what does not match it.", autocompletion=complete_contract)
     ] = None,
@@ -89,18 +86,18 @@ def explain(
 def verdicts(triage: Any, name: str, contracts: Contracts, quiet: bool) -> Iterator[Verdict]:
     """The verdicts of one input; says what was found instead where there are none."""
     from errtriage import inputs
+    from errtriage.wording import where
 
     data, trouble = inputs.decompress(inputs.read(name))
-    where = "standard input" if name == inputs.STDIN else name
     if trouble:
-        say(f"{where}: {trouble}.")
+        say(f"{where(name)}: {trouble}.")
     text, lossy = inputs.decode(data)
     none = True
     for verdict in triage.text(text, name, lossy=lossy):
         none = False
         yield verdict
     for each in triage.troubles:
-        say(f"{where}: {each}.")
+        say(f"{where(name)}: {each}.")
     if none and not quiet and not triage.troubles:
         from errtriage.absence import describe
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from errtriage.completion import complete_contract, complete_rule
-from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, say, width
+from errtriage.console import Color, color_option, colored, format_option, guarded, one_of, pack_option, packs_in_use, say, width
 from errtriage.model import Failure
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ _MUCH = 8 << 20
 @guarded
 def lint(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders and globs; - for standard input.")],
-    format: Annotated[
-        Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text, json, sarif, junit or github.", autocompletion=lambda: list(Format))
-    ] = Format.TEXT,
+    format: Annotated[Format, format_option(Format, "text, json, sarif, junit or github.")] = Format.TEXT,
     select: Annotated[list[str] | None, typer.Option(metavar="RULE", help="Only these rules (ids or prefixes).", autocompletion=complete_rule)] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="All but these rules.", autocompletion=complete_rule)] = None,
     fail_on: Annotated[
@@ -86,7 +84,7 @@ def lint(
     from errtriage import settings as projects
     from errtriage.contracts import with_packs
     from errtriage.lint import Settings
-    from errtriage.paths import expand
+    from errtriage.paths import NOTHING_THERE, expand
     from errtriage.reports import LintReport
     from errtriage.rules import catalogue
 
@@ -110,7 +108,7 @@ def lint(
     for name, reason in listing.missing:
         say(f"{name} cannot be read: {reason}.")
     for name in listing.empty:
-        say(f"{name}: no file to check; in a folder, names end in .json, .jsonl, .ndjson, .har, .log or .txt (hidden and ignored ones are left out).")
+        say(f"{name}: {NOTHING_THERE}")
     reports = [_told(report) for report in _reports(settings, listing.files, workers)]
     if write_baseline:
         count = baselines.write(write_baseline, reports)
@@ -215,11 +213,12 @@ def _size(file: str) -> int:
 
 def _told(report: Any) -> Any:
     """Say what was noticed about a file, and pass it on."""
-    where = "standard input" if report.file == "-" else report.file
+    from errtriage.wording import where
+
     if report.failure:
         say(report.failure)
     for trouble in report.troubles:
-        say(f"{where}: {trouble}.")
+        say(f"{where(report.file)}: {trouble}.")
     return report
 
 

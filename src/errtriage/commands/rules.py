@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from errtriage.completion import complete_rule
-from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, width
+from errtriage.console import Color, color_option, colored, format_option, guarded, pack_option, packs_in_use, width
 
 
 class Format(StrEnum):
@@ -23,9 +23,7 @@ class Format(StrEnum):
 @guarded
 def rules(
     rule: Annotated[list[str] | None, typer.Argument(metavar="[RULE]...", help="Ids or prefixes to explain.", autocompletion=complete_rule)] = None,
-    format: Annotated[
-        Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text or json.", autocompletion=lambda: list(Format))
-    ] = Format.TEXT,
+    format: Annotated[Format, format_option(Format, "text or json.")] = Format.TEXT,
     pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:

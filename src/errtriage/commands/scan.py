@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from errtriage.completion import complete_only
-from errtriage.console import INTERRUPTED, Color, color_option, colored, guarded, one_of, pack_option, packs_in_use, say, width
+from errtriage.console import INTERRUPTED, Color, color_option, colored, format_option, guarded, one_of, pack_option, packs_in_use, say, width
 from errtriage.model import Action, Failure, Outcome
 
 if TYPE_CHECKING:
@@ -36,12 +36,7 @@ _MUCH = 32 << 20
 @guarded
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders and globs; - for standard input.")],
-    format: Annotated[
-        Format,
-        typer.Option(
-            "--format", "-f", parser=one_of("format", Format), help="text, json, jsonl (a verdict a line), csv or html.", autocompletion=lambda: list(Format)
-        ),
-    ] = Format.TEXT,
+    format: Annotated[Format, format_option(Format, "text, json, jsonl (a verdict a line), csv or html.")] = Format.TEXT,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="Only records from then on: ISO 8601, or 30m, 6h, 2d before now.")] = None,
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Only records before then.")] = None,
@@ -70,7 +65,7 @@ def scan(
     Exit: 0 all was read, 1 something at or above --fail-on, 2 wrong usage or an input that could not be read.
     """
     from errtriage.moments import asked_for
-    from errtriage.paths import expand
+    from errtriage.paths import NOTHING_THERE, expand
     from errtriage.scan import Settings
 
     packs = packs_in_use(pack)
@@ -85,7 +80,7 @@ def scan(
     )
     listing = expand(paths)
     for name in listing.empty:
-        say(f"{name}: no file to read; in a folder, names end in .json, .jsonl, .ndjson, .har, .log or .txt (hidden and ignored ones are left out).")
+        say(f"{name}: {NOTHING_THERE}")
     if settings.since is not None and settings.until is not None and settings.since >= settings.until:
         raise Failure("--since is not before --until, so there is nothing between them.")
     if follow:
@@ -152,6 +147,7 @@ def _report(
     from errtriage.render import jsonl
     from errtriage.scan import scanner_for
     from errtriage.survey import SEVERITY, of_merge
+    from errtriage.wording import where
 
     merge = Merge(scanner_for(settings))
     for name, reason in listing.missing:
@@ -165,9 +161,9 @@ def _report(
     except KeyboardInterrupt:
         interrupted = True
     for name, trouble in merge.troubles:
-        say(f"{_where(name)}: {trouble}.")
+        say(f"{where(name)}: {trouble}.")
     for name, reason in merge.tally.skipped:
-        say(f"{_where(name)} could not be read: {reason}.")
+        say(f"{where(name)} could not be read: {reason}.")
     narrowed = settings.only or settings.since is not None or settings.until is not None
     survey = of_merge(merge, top)._replace(narrowed=bool(narrowed), packs=with_packs(settings.packs).origins)
     if format is not Format.JSONL:
@@ -179,10 +175,6 @@ def _report(
         return 2
     worst = survey.worst()
     return int(fail_on is not None and worst is not None and SEVERITY.index(worst) <= SEVERITY.index(fail_on))
-
-
-def _where(name: str) -> str:
-    return "standard input" if name == "-" else name
 
 
 def _verdicts(settings: Any, files: Sequence[str], merge: Any, workers: int | None, bar: Any) -> Iterator[Any]:

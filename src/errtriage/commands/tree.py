@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from errtriage.completion import complete_contract
-from errtriage.console import Color, color_option, colored, guarded, one_of, pack_option, packs_in_use
+from errtriage.console import Color, color_option, colored, format_option, guarded, pack_option, packs_in_use
 
 
 class Format(StrEnum):
@@ -25,9 +25,7 @@ def tree(
     contract: Annotated[
         list[str] | None, typer.Argument(metavar="[CONTRACT]...", help="The contracts; all of them by default.", autocompletion=complete_contract)
     ] = None,
-    format: Annotated[
-        Format, typer.Option("--format", "-f", parser=one_of("format", Format), help="text, mermaid or dot.", autocompletion=lambda: list(Format))
-    ] = Format.TEXT,
+    format: Annotated[Format, format_option(Format, "text, mermaid or dot.")] = Format.TEXT,
     pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:

@@ -11,6 +11,7 @@ from rich.text import Text
 from errtriage.contracts import Contract
 from errtriage.packs import Pack, shown
 from errtriage.render.terminal import Terminal
+from errtriage.wording import counted
 
 if TYPE_CHECKING:
     from errtriage.coverage import Covered
@@ -65,16 +66,12 @@ def checked(packs: Iterable[tuple[Pack, Covered]], stream: TextIO, *, color: boo
     for pack, covered in packs:
         where = shown(Path(pack.folder))
         if not covered.problems:
-            proved = f"{_counted(covered.examples, 'example')} go all {covered.branches} ways and have all {_counted(covered.codes, 'code')}"
+            proved = f"{counted(covered.examples, 'example')} go all {covered.branches} ways and have all {counted(covered.codes, 'code')}"
             terminal.line(Text.assemble((where, "bold"), ": ", ("nothing is wrong", "bold green"), f"; {proved}."))
             continue
-        terminal.line(Text.assemble((where, "bold"), ": ", (_counted(len(covered.problems), "problem"), "bold red")))
+        terminal.line(Text.assemble((where, "bold"), ": ", (counted(len(covered.problems), "problem"), "bold red")))
         for problem in covered.problems:
             terminal.line(Text.assemble("  ", (problem.file, "bold"), (f" {problem.pointer}", "bold") if problem.pointer else ""))
             terminal.prose(f"{problem.message}.", indent=4)
             if problem.hint:
                 terminal.prose(problem.hint, indent=4, style="dim")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

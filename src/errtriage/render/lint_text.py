@@ -10,6 +10,7 @@ from rich.text import Text
 
 from errtriage.render.terminal import Terminal
 from errtriage.reports import Excerpt, FileReport, LintReport, Located
+from errtriage.wording import where
 
 #: How a level is shown; its word stands there too.
 LEVEL_STYLES: Mapping[str, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -27,7 +28,7 @@ def render(report: LintReport, stream: TextIO, *, color: bool, width: int | None
 
 
 def _file(terminal: Terminal, file: FileReport) -> None:
-    terminal.line(Text("standard input" if file.file == "-" else file.findings[0].file, "bold underline"))
+    terminal.line(Text(where(file.file), "bold underline"))
     places = [_place(finding) for finding in file.findings]
     widest = max(map(len, places))
     for place, finding in zip(places, file.findings, strict=True):

@@ -12,6 +12,7 @@ from errtriage.model import Action, Outcome, Verdict
 from errtriage.render.terminal import Terminal
 from errtriage.render.words import ACTIONS, LABELS, OUTCOMES, identity
 from errtriage.survey import GroupShown, Survey
+from errtriage.wording import counted
 
 #: So many groups are shown in full; those after them in one line each.
 _FULL = 20
@@ -64,7 +65,7 @@ def line_writer(stream: TextIO, *, color: bool, width: int | None) -> Callable[[
 
 
 def _totals(terminal: Terminal, survey: Survey) -> None:
-    terminal.line(Text(f"{_counted(survey.files, 'file')}, {_bytes(survey.bytes)}, {_counted(survey.lines, 'line')}{_span(survey)}", "dim"))
+    terminal.line(Text(f"{counted(survey.files, 'file')}, {_bytes(survey.bytes)}, {counted(survey.lines, 'line')}{_span(survey)}", "dim"))
     if not survey.payloads:
         if not survey.files:
             terminal.line(Text("Nothing was read.", "bold yellow"))
@@ -75,7 +76,7 @@ def _totals(terminal: Terminal, survey: Survey) -> None:
             terminal.line(Text("No failure was found.", "bold green"))
             terminal.line(Text("Successes are not looked for; --all counts them too.", "dim"))
         return
-    parts: list[str | tuple[str, str]] = [(f"{_counted(survey.payloads, 'payload')}: ", "bold")]
+    parts: list[str | tuple[str, str]] = [(f"{counted(survey.payloads, 'payload')}: ", "bold")]
     for i, (outcome, count) in enumerate(survey.by_outcome.items()):
         parts += [", " if i else "", (f"{count:,} {OUTCOMES[Outcome(outcome)].lower()}", "bold")]
     if survey.truncated:
@@ -170,7 +171,3 @@ def _bytes(count: int) -> str:
             return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
         size /= 1024
     raise AssertionError
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

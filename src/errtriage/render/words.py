@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from errtriage.model import Action, Outcome, Verdict
+from errtriage.wording import where
 
 OUTCOMES: Mapping[Outcome, str] = {
     Outcome.SUCCESS: "Succeeded",
@@ -57,8 +58,7 @@ def origin(verdict: Verdict, packs: Mapping[str, str]) -> str:
     ``packs`` says it for those contracts.
     """
     source = verdict.source
-    file = "standard input" if source.file == "-" else source.file
-    parts = [f"{file}, line {source.line}"]
+    parts = [f"{where(source.file)}, line {source.line}"]
     if source.wrappers:
         parts.append("in " + " > ".join(source.wrappers))
     if source.http_status is not None:
