@@ -53,7 +53,7 @@ ALLOWED = {
     "render.jsonl": {"model"},
     "render.terminal": set(),
     "render.text": {"contracts", "model", "redact", "render.terminal", "render.tree_text", "render.words"},
-    "render.contracts_text": {"contracts", "coverage", "packs", "render.terminal", "wording"},
+    "render.contracts_text": {"facts", "contracts", "coverage", "packs", "render.terminal", "wording"},
     "render.lint_text": {"render.terminal", "reports", "wording"},
     "render.lint_json": {"reports"},
     "render.sarif": {"", "reports"},

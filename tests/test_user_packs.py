@@ -292,10 +292,25 @@ WRONG: list[tuple[str, Edit, str, str, str]] = [
     ("examples/busy.json", setting("retry", "expect", "action"), "/expect/action", 'expects "retry", and the verdict has "wait"', ""),
     ("examples/busy.json", setting({"a": 1}, "input"), "/input", "holds no payloads", "`match`"),
     ("examples/busy.json", setting({"error": "rate_limited"}, "input"), "/input", r"is recognised as coffeechats \(rate-limit\)", "rank"),
-    ("contract.json", setting([{"text": "never there"}], "shapes", 0, "markers"), "/shapes/0/markers", "scan does not find examples/", "Name what stands in every such answer"),
+    ("contract.json", setting([{"text": "never there"}], "shapes", 0, "markers"), "/shapes/0/markers", "scan does not find examples/", '{"member":"service","begins":["\\"parcels"]}'),
     ("contract.json", dropping("shapes", 0, "markers"), "/shapes/0/markers", "scan does not find examples/", ""),
     ("contract.json", setting("x", "sources", "spare"), "/sources/spare", "no entry names this source", "Drop it"),
     ("tree.json", setting([{"when": {"required": ["http_status"]}, "source": "docs", "steps": ["x"]}], "notes"), "/notes/0", "applies to no example", ""),
+    ("contract.json", setting(["http:/headers/Request-Id"], "shapes", 0, "fields", "code", "at"), "/shapes/0/fields/code/at/0", "a response has nothing at http:/headers/Request-Id", "lower case"),
+    ("contract.json", setting(["http:/header/x"], "shapes", 0, "fields", "code", "at"), "/shapes/0/fields/code/at/0", "a response has nothing at http:/header/x", "`headers`"),
+    ("contract.json", setting(["/eror/code"], "shapes", 0, "fields", "code", "at"), "/shapes/0/fields/code", "no example has anything there", "Did you mean /error/code?"),
+    ("contract.json", setting({"at": ["/x"], "type": ["string"]}, "shapes", 0, "fields", "reason"), "/shapes/0/fields/reason", "the name of a general fact", "Rename it"),
+    ("contract.json", lambda data: data["shapes"].append({**data["shapes"][0], "name": "other"}), "/shapes/1", "no example is of the shape `other`", ""),
+    ("contract.json", setting({"required": ["error"]}, "shapes", 0, "match"), "/shapes/0/match", "asks for `error`", "stands under `value`"),
+    ("failure.schema.json", setting({"requird": ["a"]}, "properties", "error"), "/properties/error/requird", "`requird` is no keyword of JSON Schema", "Did you mean `required`?"),
+    ("codes.json", setting("unknown", "groups", 0, "name"), "/groups/0/name", "unknown", ""),
+    ("codes.json", setting("Too {code, much", "codes", 2, "say"), "/codes/2/say", "has a brace that names no fact", "such as {code}"),
+    ("tree.json", setting("waiting", "nodes", "code", "branches", 2, "when", "properties", "group", "const"), "/nodes/code/branches/2/when", "asks whether `group` is `waiting`, which it never is", ""),
+    ("tree.json", setting("success", "leaves", "wait", "outcome"), "/leaves/wait/action", '"wait" is not "none"', ""),
+    ("tree.json", setting({"fact": "retry_after"}, "leaves", "wait", "retry", "delay_ms"), "/leaves/wait/retry/delay_ms", "`retry_after` is no delay in milliseconds", "retry_after_ms"),
+    ("examples/busy.json", setting("r-3", "expect", "corelation_id"), "/expect/corelation_id", "`corelation_id` is nothing that a verdict has", "Did you mean `correlation_id`?"),
+    ("examples/busy.json", setting("decide", "expect", "action"), "/expect/action", "expects", "The way was: What does the code ask for? BUSY: later"),
+    ("examples/busy.json", lambda data: data.update(given={"contract": "parcel"}), "/given", "There is no contract 'parcel'", ""),
 ]  # fmt: skip
 
 
@@ -327,7 +342,11 @@ def test_a_file_that_is_missing_or_no_json_is_said(project: Path, file: str) -> 
 def test_an_example_too_few_and_one_too_like_the_others_is_said(project: Path) -> None:
     (parcels(project) / "examples" / "busy.json").unlink()
     said = {(each.pointer, each.message) for each in check(read(parcels(project), "test")).problems}
-    assert said == {("/nodes/code/branches/2", "no example goes this way (“{code}: later”)"), ("/codes/2", "no example has the code BUSY")}
+    assert said == {
+        ("/shapes/0/fields/retry_ms", "no example has anything there"),
+        ("/nodes/code/branches/2", "no example goes this way (“{code}: later”)"),
+        ("/codes/2", "no example has the code BUSY"),
+    }
 
 
 def test_a_pack_that_takes_what_is_another_contracts_is_said(project: Path) -> None:
@@ -337,10 +356,10 @@ def test_a_pack_that_takes_what_is_another_contracts_is_said(project: Path) -> N
         setting({"required": ["value"], "properties": {"value": {"type": "object", "required": ["error"]}}}, "shapes", 0, "match"),
     )
     taken = [each.message for each in check(read(parcels(project), "test")).problems if "for its own" in each.message]
-    assert "takes coffeechats’s example rate-limit.json for its own" not in taken  # its rank is lower
+    assert not any("of ovstorage" in each for each in taken)  # its rank is lower
     edit(parcels(project), "contract.json", setting(1, "rank"))
     taken = [each.message for each in check(read(parcels(project), "test")).problems if "for its own" in each.message]
-    assert "takes coffeechats’s example rate-limit.json for its own" in taken
+    assert "takes an answer of ovstorage for its own (“AliasChainTooLong as the service sends it, without a hint.”) and 53 more of its examples" in taken
 
 
 def test_check_prints_every_problem_and_fails(run: Run, project: Path) -> None:
@@ -361,6 +380,48 @@ def test_check_prints_every_problem_and_fails(run: Run, project: Path) -> None:
     ]
     assert run("contracts", "check", "nowhere", cwd=project).returncode == 2
     assert run("contracts", "check", "http", "mcp", cwd=project).returncode == 0
+
+
+def test_a_file_that_nothing_reads_is_said(project: Path) -> None:
+    (parcels(project) / "rule.json").write_text("{}")
+    (parcels(project) / "examples" / "more").mkdir()
+    (parcels(project) / "examples" / "a.http").write_text("HTTP/1.1 200 OK")
+    (parcels(project) / "examples" / "b.json").write_text("{")
+    said = [(each.file, each.message) for each in check(read(parcels(project), "test")).problems]
+    assert said == [
+        ("rule.json", "is no file of a pack, and is not read"),
+        ("examples/a.http", "is no example, and is not read"),
+        ("examples/more", "is no example, and is not read"),
+        ("examples/b.json", "is not JSON: unexpected end of data, line 1"),
+    ]
+
+
+def test_a_file_may_hold_several_examples(run: Run, project: Path) -> None:
+    """A service with many codes has one file for all that go the same way."""
+    examples = parcels(project) / "examples"
+    several = [json.loads(path.read_text()) for path in sorted(examples.glob("*.json"))]
+    for path in examples.glob("*.json"):
+        path.unlink()
+    (examples / "all.json").write_text(json.dumps(several))
+    assert check(read(parcels(project), "test"))[:2] == ([], 4)
+    assert run("codes", "BUSY", cwd=project).stdout.count(b"Example") == 1
+    several[0]["expect"]["action"] = "decide"
+    (examples / "all.json").write_text(json.dumps(several))
+    found = problem(parcels(project))
+    assert (found.file, found.pointer) == ("examples/all.json", "/0/expect/action")
+
+
+def test_a_text_whose_facts_are_all_unknown_is_never_empty(project: Path) -> None:
+    edit(parcels(project), "tree.json", setting(["Mend {message}."], "leaves", "fix", "summary"))
+    edit(parcels(project), "tree.json", setting("{message}: the request", "nodes", "code", "branches", 0, "answer"))
+    (verdict,) = triage({**BUSY, "error": {"code": "INVALID"}}, packs=[str(parcels(project))])
+    assert (verdict.summary, verdict.trace[0].answer) == ("Correct the call before you make it again.", "…: the request")
+
+
+def test_a_pack_may_begin_as_editors_on_windows_write_it(project: Path) -> None:
+    path = parcels(project) / "codes.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert check(read(parcels(project), "test")).problems == []
 
 
 # Hostile ones.

@@ -174,9 +174,10 @@ class Contract:
         """One of the pack's JSON files. Raises Failure where there is none, or none that can be read."""
         return load(self.folder / name) if self._files is None else orjson.loads(self._files[name])
 
-    def examples(self) -> dict[str, Any]:
-        """The pack's examples by the names of their files, in order. Raises Failure for one that cannot be read."""
-        return {path.name: load(path) for path in within_bound(self.folder / "examples", "*.json")}
+    def examples(self) -> list[Mapping[str, Any]]:
+        """The pack's examples, in the order of their files; a file may hold several. Raises Failure for one that cannot be read."""
+        files = [load(path) for path in within_bound(self.folder / "examples", "*.json")]
+        return [example for file in files for example in (file if isinstance(file, list) else [file])]
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from errtriage.contracts import Contract, Contracts, bundled, with_packs
 from errtriage.jsontext import plain
 from errtriage.knowledge import given_to
 from errtriage.model import Failure, Outcome, Payload, Verdict
-from errtriage.packs import Pack, within_bound
+from errtriage.packs import Pack, read_file, within_bound
 from errtriage.pointers import pointer
 from errtriage.proof import Problem
 from errtriage.render.jsonl import document
@@ -36,10 +37,19 @@ class Covered(NamedTuple):
     rules: int = 0
 
 
+class _Example(NamedTuple):
+    """One example, with where it stands."""
+
+    file: str
+    pointer: str
+    data: Mapping[str, Any]
+
+
 class _Seen(NamedTuple):
     """What one example came to."""
 
-    file: str
+    example: _Example
+    payload: Payload
     judged: Judged
     verdict: Verdict
 
@@ -52,22 +62,54 @@ def check(pack: Pack) -> Covered:
     # A pack that is bundled is proved as the one that it is.
     contracts = with_packs((pack,))
     contract = next(each for each in contracts if each.folder == Path(pack.folder))
-    try:
-        examples = contract.examples()
-        within_bound(contract.folder / "examples", "*.json")
-    except Failure as failure:
-        return Covered([Problem("examples", "", str(failure))])
+    examples: list[_Example] = []
+    found = [*_strays(contract.folder), *_read(contract.folder / "examples", examples)]
     triage = Triage(contracts)
     seen: list[_Seen] = []
-    for name, example in examples.items():
-        trouble = proof.held(f"examples/{name}", example, "example")
-        found += trouble or _example(f"examples/{name}", example, contract, triage, seen)
+    wrong = [problem for example in examples for problem in _example(example, contract, triage, seen)]
     if not examples:
         found.append(Problem("examples", "", "there are no examples", "Put an answer and what must be said of it into examples/NAME.json."))
-    ways = list(_ways(contract, seen))
-    found += [*ways, *_entries(contract, seen), *_rules(contract, triage), *_scanned(pack, examples, seen), *_intact(contract, contracts)]
+    # A field that is nowhere is a cause; what else is wrong may follow from it.
+    found += [*_fields(contract, seen), *wrong] if seen else wrong
+    if seen:
+        found += [*_ways(contract, seen), *_entries(contract, seen), *_scanned(pack, seen)]
+    found += [*_rules(contract, triage), *_intact(contract, contracts)]
     branches = sum(len(node["branches"]) + 1 for node in contract.tree["nodes"].values())
     return Covered(found, len(examples), len(contract.catalogue.entries), branches, len(contract.rules))
+
+
+_FILES = ("contract.json", "codes.json", "tree.json", "rules.json")
+
+
+def _strays(folder: Path) -> Iterator[Problem]:
+    """Files that look as if they belonged to a pack, and that nothing reads."""
+    for path in sorted(folder.glob("*.json")):
+        if path.name not in _FILES and not path.name.endswith(".schema.json"):
+            near = get_close_matches(path.name, _FILES, 1)
+            yield Problem(path.name, "", "is no file of a pack, and is not read", f"Did you mean {near[0]}?" if near else "Rename or drop it.")
+    for path in sorted((folder / "examples").glob("*")):
+        if path.suffix != ".json" or path.is_dir():
+            yield Problem(f"examples/{path.name}", "", "is no example, and is not read", "An example is a JSON file; a raw response is a text in its `input`.")
+
+
+def _read(folder: Path, examples: list[_Example]) -> Iterator[Problem]:
+    """Read the examples, of which a file may hold several; yields what is wrong with them as such."""
+    try:
+        paths = within_bound(folder, "*.json")
+    except Failure as failure:
+        yield Problem("examples", "", str(failure).rstrip("."))
+        return
+    for path in paths:
+        file = f"examples/{path.name}"
+        try:
+            trouble, value = proof.parsed(file, read_file(path))
+        except Failure as failure:
+            trouble, value = [Problem(file, "", str(failure).rstrip("."))], None
+        trouble = trouble or proof.held(file, value, "example")
+        yield from trouble
+        if not trouble:
+            several = value if isinstance(value, list) else [value]
+            examples += [_Example(file, f"/{i}" if isinstance(value, list) else "", each) for i, each in enumerate(several)]
 
 
 def _payloads(triage: Triage, example: Mapping[str, Any]) -> tuple[Triage, list[Payload]]:
@@ -82,24 +124,36 @@ def _records(value: Any) -> list[payloads.Record]:
     return [payloads.Record(1, each, whole=True) for each in (value if isinstance(value, list) else [value])]
 
 
-def _example(file: str, example: Mapping[str, Any], contract: Contract, triage: Triage, seen: list[_Seen]) -> Iterator[Problem]:
+def _example(example: _Example, contract: Contract, triage: Triage, seen: list[_Seen]) -> Iterator[Problem]:
     """What is wrong with an example; what it came to is added to ``seen``."""
-    worker, found = _payloads(triage, example)
+    file, place = example.file, example.pointer
+    try:
+        worker, found = _payloads(triage, example.data)
+    except Failure as failure:  # a contract that is given and that there is not
+        yield Problem(file, f"{place}/given", str(failure).rstrip("."))
+        return
     if len(found) != 1:
         message = f"holds {len(found) or 'no'} payloads, and an example is about one"
-        yield Problem(file, "/input", message, "Does `match` in contract.json ask for what stands here?")
+        yield Problem(file, f"{place}/input", message, "Does `match` in contract.json ask for what stands here?")
         return
     payload = found[0]
     if payload.contract != contract.name:
-        yield Problem(file, "/input", f"is recognised as {payload.contract} ({payload.shape})", f"A rank below that of {payload.contract} goes first.")
+        yield Problem(file, f"{place}/input", f"is recognised as {payload.contract} ({payload.shape})", f"A rank below that of {payload.contract} goes first.")
         return
     judged, verdict = worker.judge(payload), worker.decide(payload)
-    seen.append(_Seen(file, judged, verdict))
+    seen.append(_Seen(example, payload, judged, verdict))
     got = document(verdict)
-    for place, wanted, there in _differences(example["expect"], got, ()):
-        yield Problem(file, pointer(("expect", *place)), f"expects {_json(wanted)}, and the verdict has {_json(there)}")
+    way = " › ".join(f"{step.question} {step.answer}" for step in verdict.trace)
+    for at, wanted, there in _differences(example.data["expect"], got, ()):
+        if at[0] not in got:
+            near = get_close_matches(str(at[0]), list(got), 1)
+            hint = f"Did you mean `{near[0]}`?" if near else f"A verdict has {', '.join(got)}."
+            yield Problem(file, place + pointer(("expect", *at)), f"`{at[0]}` is nothing that a verdict has", hint)
+            continue
+        hint = f"The way was: {way}" if at in {("action",), ("outcome",)} else ""
+        yield Problem(file, place + pointer(("expect", *at)), f"expects {_json(wanted)}, and the verdict has {_json(there)}", hint)
     if verdict.code is not None and verdict.code.lower() in verdict.say.lower():
-        yield Problem(file, "/input", f"the plain words say the code: “{verdict.say}”", "`say` is for an end user, who does not know codes.")
+        yield Problem(file, f"{place}/input", f"the plain words say the code: “{verdict.say}”", "`say` is for an end user, who does not know codes.")
 
 
 def _differences(wanted: Any, got: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
@@ -144,13 +198,48 @@ def _said(text: Any) -> str:
     return text if isinstance(text, str) else _json(text)
 
 
+def _fields(contract: Contract, seen: list[_Seen]) -> Iterator[Problem]:
+    """Shapes without an example, and fields that are never there."""
+    for number, shape in enumerate(contract.shapes):
+        mine = [each for each in seen if each.judged.shape == shape]
+        if not mine:
+            yield Problem("contract.json", f"/shapes/{number}", f"no example is of the shape `{shape.name}`", _ADD)
+            continue
+        for name, field in shape.data["fields"].items():
+            if not any(name in each.judged.facts for each in mine):
+                yield Problem(
+                    "contract.json",
+                    pointer(["shapes", number, "fields", name]),
+                    "no example has anything there",
+                    _nearest(field["at"][0], mine[0].payload.value),
+                )
+
+
+def _nearest(place: Any, value: Any) -> str:
+    """A place that is there, and that a place which is not may be meant for."""
+    if not isinstance(place, str) or not place.startswith("/"):
+        return "Add an example that has, or drop the field."
+    there = [pointer(at) for at in _all_places(value, ())][:1000]
+    near = get_close_matches(place, there, 1, 0.7)
+    return f"Did you mean {near[0]}?" if near else "Add an example that has, or drop the field."
+
+
+def _all_places(value: Any, at: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield (*at, name)
+            yield from _all_places(member, (*at, name))
+
+
 def _entries(contract: Contract, seen: list[_Seen]) -> Iterator[Problem]:
     """Codes and notes without an example, groups without a code, sources that nothing names."""
     codes = {each.judged.facts.get("code") for each in seen}
     known = [contract.catalogue.find(code) for code in codes]
-    for i, entry in enumerate(contract.catalogue.entries):
-        if entry not in known:
-            yield Problem("codes.json", f"/codes/{i}", f"no example has the code {entry.data.get('code') or entry.data['from']}", _ADD)
+    missing = [(i, str(entry.data.get("code") or entry.data["from"])) for i, entry in enumerate(contract.catalogue.entries) if entry not in known]
+    if missing:
+        names = ", ".join(name for _, name in missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+        what = f"no example has the code {names}" if len(missing) == 1 else f"no example has the codes {names}"
+        yield Problem("codes.json", f"/codes/{missing[0][0]}", what, _ADD.replace("this", "them") if len(missing) > 1 else _ADD)
     for i, note in enumerate(contract.tree["notes"]):
         if not any(contract.conditions.hold(note["when"], each.judged.facts) for each in seen):
             yield Problem("tree.json", f"/notes/{i}", "this note applies to no example", _ADD)
@@ -176,23 +265,33 @@ def _rules(contract: Contract, triage: Triage) -> Iterator[Problem]:
                 yield Problem("rules.json", f"/rules/{i}/good", message, "It must break no rule.")
 
 
-def _scanned(pack: Pack, examples: Mapping[str, Any], seen: list[_Seen]) -> Iterator[Problem]:
+def _scanned(pack: Pack, seen: list[_Seen]) -> Iterator[Problem]:
     """Examples that scan does not find in a log, because none of the shape's markers is in them."""
     scanner = Scanner(Settings(packs=(pack,)))
+    missed: dict[int, _Seen] = {}
     for each in seen:
-        example = examples[each.file.removeprefix("examples/")]
-        if "given" in example or each.verdict.outcome is Outcome.SUCCESS:
+        if "given" in each.example.data or each.verdict.outcome is Outcome.SUCCESS:
             continue
-        value = example["input"]
+        value = each.example.data["input"]
         log = value.encode() if isinstance(value, str) else b"12:00:00 ERROR " + orjson.dumps(value)
-        part = scanner.slice(Slice("-", 0, len(log), 0.0, log + b"\n"))
+        part = scanner.slice(Slice("-", 0, len(log) + 1, 0.0, log + b"\n"))
         if not part.tally.payloads and not part.open:
-            hint = 'Name what stands in every such answer, such as {"member": "status", "begins": ["\\""]} or {"text": "…"}.'
-            yield Problem("contract.json", pointer(["shapes", _number(each.judged), "markers"]), f"scan does not find {each.file} in a log", hint)
+            missed.setdefault(each.judged.contract.shapes.index(each.judged.shape), each)
+    for number, each in missed.items():
+        hint = f"Name what every such answer has and others have not, such as {_marker(each)}."
+        yield Problem("contract.json", pointer(["shapes", number, "markers"]), f"scan does not find {each.example.file} in a log", hint)
 
 
-def _number(judged: Judged) -> int:
-    return judged.contract.shapes.index(judged.shape)
+def _marker(seen: _Seen) -> str:
+    """A marker for a shape: a member that its match asks for."""
+    value = seen.payload.value
+    names = [name for name in seen.judged.shape.members if isinstance(value, dict) and name in value]
+    if not names:
+        return '{"text": "…"}'
+    texts = [name for name in names if isinstance(value[name], str) and value[name]]
+    name = min(texts or names)
+    begins = _json(value[name])[:-1] if name in texts else _json(value[name])[0]
+    return _json({"member": name, "begins": [begins]})
 
 
 def _intact(contract: Contract, contracts: Contracts) -> Iterator[Problem]:
@@ -200,13 +299,16 @@ def _intact(contract: Contract, contracts: Contracts) -> Iterator[Problem]:
     if not contract.origin:
         return
     triage = Triage(contracts)
+    taken: dict[tuple[str, str], list[str]] = defaultdict(list)
     for pack in bundled():
         if pack.name == contract.name:
             continue
-        for name, example in pack.examples().items():
+        for example in pack.examples():
             _, found = _payloads(triage, example)
-            shape = next((each.shape for each in found if each.contract == contract.name), None)
-            if shape:
-                number = [each.name for each in contract.shapes].index(shape)
-                hint = "Ask for more in `match`, or raise the rank."
-                yield Problem("contract.json", pointer(["shapes", number, "match"]), f"takes {pack.name}’s example {name} for its own", hint)
+            for shape in {each.shape for each in found if each.contract == contract.name}:
+                taken[pack.name, shape].append(example["about"])
+    for (name, shape), abouts in taken.items():
+        number = [each.name for each in contract.shapes].index(shape)
+        more = f" and {len(abouts) - 1} more of its examples" if len(abouts) > 1 else ""
+        hint = "Ask for more in `match`, or raise the rank."
+        yield Problem("contract.json", pointer(["shapes", number, "match"]), f"takes an answer of {name} for its own (“{abouts[0]}”){more}", hint)

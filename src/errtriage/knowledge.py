@@ -82,7 +82,7 @@ def _known(contract: Contract, entry: Code, readings: tuple[Reading, ...]) -> Kn
 def _readings(contract: Contract, triage: Triage) -> list[Reading]:
     """The verdicts about the pack's own examples."""
     found = []
-    for example in contract.examples().values():
+    for example in contract.examples():
         given = example.get("given", {})
         worker = given_to(triage, given)
         verdicts = worker.text(example["input"]) if isinstance(example["input"], str) else worker.value(example["input"])

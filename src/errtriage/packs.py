@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -86,6 +87,8 @@ def project_folder(folder: Path) -> Path | None:
 
 def folders(location: Location) -> list[Path]:
     """The packs of a location: the folder itself, or those in it. Empty where there are none."""
+    if location.folder.name == "contract.json":
+        return [location.folder.parent]
     if (location.folder / "contract.json").is_file():
         return [location.folder]
     try:
@@ -120,7 +123,7 @@ def read_file(path: Path) -> bytes:
         raise Failure(f"{shown(path)} cannot be read: {error.strerror}.") from None
     if len(data) > LARGEST_FILE:
         raise Failure(f"{shown(path)} is larger than {LARGEST_FILE >> 20} MiB.", "A pack's file is far smaller; split it or take examples out.")
-    return data
+    return data.removeprefix(BOM_UTF8)  # as editors on Windows write it
 
 
 def _without_waiting(path: str, flags: int) -> int:
@@ -129,11 +132,17 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def shown(path: Path) -> str:
-    """A path as a person writes it: from the working folder or from home, where it lies there."""
-    for base, lead in ((Path.cwd(), ""), (Path.home(), "~/")):
-        if path.is_absolute() and path.is_relative_to(base) and path != base:
-            return lead + str(path.relative_to(base))
-    return str(path)
+    """A path as a person would write it: from the working folder or from home, where it lies there or in its project."""
+    try:
+        here, home = Path.cwd(), Path.home()
+    except (OSError, RuntimeError):  # the working folder is gone, or nobody knows where home is
+        return str(path)
+    if path.is_relative_to(here) and path != here:
+        return str(path.relative_to(here))
+    above = [each for each in path.parents if each.name == PROJECT_FOLDER and here.is_relative_to(each.parent)]
+    if above:
+        return os.path.relpath(path, here)
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
 
 
 def start(name: str, parent: Path) -> Path:

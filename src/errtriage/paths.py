@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 #: What a walked folder is searched for; rotated logs end in a number.
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".har", ".log", ".txt")
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".har", ".http", ".log", ".txt")
 #: What is said of a folder or a glob in which there is nothing to read.
 NOTHING_THERE = f"no file to read; in a folder, names end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} (hidden and ignored ones are left out)."
 _TAKEN = re.compile(rf"(?i)(?:{'|'.join(map(re.escape, SUFFIXES))})(?:\.\d+)?(?:\.(?:gz|bz2|xz|zst))?\Z")

@@ -7,6 +7,7 @@ Whatever is not bundled goes through here before anything of it is used. What it
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
@@ -22,7 +23,7 @@ from errtriage.model import Failure
 from errtriage.packs import VARIABLE, Location, Pack, folders, packs_folder, read, shown
 from errtriage.pointers import MISSING, follow, pointer
 from errtriage.redact import clean
-from errtriage.wording import READY, facts_in
+from errtriage.wording import READY, alternatives, facts_in
 
 #: Bounds: how deep a file nests, how many parts a schema has with its references written out, how many patterns a pack has.
 _DEEPEST, _LARGEST_SCHEMA, _MOST_PATTERNS = 60, 20_000, 200
@@ -38,6 +39,8 @@ _REFUSED = {
 _PRINTED = {
     "code": {"string", "integer"}, "operation": {"string"}, "resource": {"string"}, "message": {"string", "list"}, "retryable": {"boolean"},
 }  # fmt: skip
+#: Where the facts are listed.
+_FACTS = "`errtriage contracts show mcp` lists the general facts beside the fields."
 #: General facts that a field may give too: it is the same thing, read elsewhere.
 _ALSO_FIELDS = {"http_status", "method", "operation", "tool"}
 #: Field types that give milliseconds, or a number that may be meant so.
@@ -60,7 +63,7 @@ def problems(pack: Pack) -> list[Problem]:
     values: dict[str, Any] = {}
     found: list[Problem] = []
     for name, data in pack.files:
-        trouble, values[name] = _read(name, data)
+        trouble, values[name] = parsed(name, data)
         found += trouble
     found += [Problem(name, "", "is missing", "A pack has contract.json, codes.json and tree.json.") for name in _NEEDED if name not in values]
     if found:
@@ -68,8 +71,17 @@ def problems(pack: Pack) -> list[Problem]:
     found = [each for name, value in values.items() if f"{name.removesuffix('.json')}.schema.json" in _META for each in held(name, value)]
     if found:
         return found
+    found = list(_catalogue(values["codes.json"]))
+    if found:  # all that follows finds codes by their groups
+        return found
     contract = Contract(Path(pack.folder), dict(pack.files), pack.origin)
-    checks = (_sources(values), _files(contract, values), _conditions(contract, values), _names(contract, values), _catalogue(values["codes.json"]))
+    checks = (
+        _sources(values),
+        _files(contract, values),
+        _places(contract),
+        _conditions(contract, values),
+        _names(contract, values),
+    )
     return [*(each for check in checks for each in check), *tree(contract.tree), *_rules(contract)]
 
 
@@ -77,7 +89,8 @@ _NEEDED = ("contract.json", "codes.json", "tree.json")
 _META = {"contract.schema.json", "codes.schema.json", "tree.schema.json", "rules.schema.json"}
 
 
-def _read(name: str, data: bytes) -> tuple[list[Problem], Any]:
+def parsed(name: str, data: bytes) -> tuple[list[Problem], Any]:
+    """The JSON of a pack's file, and what is wrong with it as JSON."""
     twice: list[str] = []
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -128,6 +141,8 @@ def _texts_of(value: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str
 
 
 def _unprintable(text: str) -> bool:
+    if text.isprintable():
+        return False
     plain = text.replace("\r", "").replace("\n", "").replace("\t", "")
     return clean(plain) != plain
 
@@ -153,8 +168,10 @@ def held(file: str, value: Any, kind: str = "") -> list[Problem]:
     from errtriage.violations import explain
 
     registry = REGISTRY.with_resource("texts.schema.json", Resource.from_contents(load(packs_folder() / "meta" / "texts.schema.json")))
-    hint = f"schemas/meta/{name} describes this file; an editor that follows `$schema` checks it as you write."
-    return [Problem(file, each.pointer, each.message, hint) for each in explain(schema, value, clean, registry)]
+    found = explain(schema, value, clean, registry)
+    # Said once; it holds of all.
+    hint = f"meta/{name} beside the pack describes this file, and an editor that follows `$schema` checks it as you write."
+    return [Problem(file, each.pointer, each.message, hint if each is found[-1] else "") for each in found]
 
 
 def _sources(values: Mapping[str, Any]) -> Iterator[Problem]:
@@ -204,12 +221,38 @@ def _schema(file: str, place: str, schema: Any) -> Iterator[Problem]:
     if (trouble := _unfolded(schema)) is not None:
         yield Problem(file, place + trouble[0], trouble[1], trouble[2])
         return
+    yield from (
+        Problem(file, place + pointer(at), f"`{word}` is no keyword of JSON Schema", f"Did you mean `{near}`?") for at, word, near in _misspelt(schema, ())
+    )
     try:
         compiled(schema)
     except (ValueError, TypeError) as error:
         lines = str(error).splitlines()
         hint = "Patterns have no lookaround and no backreferences, and are of bounded size."
         yield Problem(file, place, f"is no usable JSON Schema: {clean(lines[0])}", hint)
+
+
+#: The keywords of JSON Schema 2020-12 that packs use.
+_KEYWORDS = (
+    "$comment", "$defs", "$id", "$ref", "$schema", "additionalProperties", "allOf", "anyOf", "const", "contains", "contentEncoding", "contentMediaType",
+    "contentSchema", "default", "dependentRequired", "dependentSchemas", "deprecated", "description", "else", "enum", "examples", "exclusiveMaximum",
+    "exclusiveMinimum", "format", "if", "items", "maxContains", "maximum", "maxItems", "maxLength", "maxProperties", "minContains", "minimum", "minItems",
+    "minLength", "minProperties", "multipleOf", "not", "oneOf", "pattern", "prefixItems", "properties", "propertyNames", "readOnly", "required", "then",
+    "title", "type", "uniqueItems", "writeOnly",
+)  # fmt: skip
+#: Keywords under which names are those of members.
+_NAMED = ("properties", "$defs", "dependentSchemas", "dependentRequired")
+
+
+def _misspelt(schema: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Names that stand for a keyword and are none, but like one: an annotation of one's own may have any other name."""
+    if isinstance(schema, dict) and (not at or at[-1] not in _NAMED or (len(at) > 1 and at[-2] in _NAMED)):
+        for word in schema:
+            if word not in _KEYWORDS and (near := get_close_matches(word, _KEYWORDS, 1, 0.75)):
+                yield (*at, word), word, near[0]
+    for place, member in _children(at, schema):
+        if place[-1] not in _DATA:
+            yield from _misspelt(member, place)
 
 
 class _Trouble(Exception):
@@ -340,6 +383,24 @@ def _every_text(values: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | in
             yield "rules.json", ("rules", number, "at"), rule["at"]
 
 
+def _places(contract: Contract) -> Iterator[Problem]:
+    """Places in a response that it does not have."""
+    for number, shape in enumerate(contract.data["shapes"]):
+        places = [(("fields", name, "at"), field["at"]) for name, field in shape["fields"].items()] + [(("ids", "correlation"), shape["ids"]["correlation"])]
+        for way, each in places:
+            for i, one in enumerate(each):
+                path = one if isinstance(one, str) else one["in"]
+                first, _, rest = path.removeprefix("http:/").partition("/")
+                if not path.startswith("http:/") or (first in _OF_A_RESPONSE and rest.partition("/")[0] == rest.partition("/")[0].lower()):
+                    continue
+                at = pointer(["shapes", number, *way, i])
+                hint = "Names of headers and challenges are in lower case." if first in _OF_A_RESPONSE else _near(first, _OF_A_RESPONSE)
+                yield Problem("contract.json", at, f"a response has nothing at {path}", hint)
+
+
+_OF_A_RESPONSE = ("status", "reason", "headers", "challenges")
+
+
 def _facts(contract: Contract) -> frozenset[str]:
     return facts.GENERAL | {name for shape in contract.shapes for name in shape.data["fields"]}
 
@@ -355,7 +416,43 @@ def _conditions(contract: Contract, values: Mapping[str, Any]) -> Iterator[Probl
         if each.known is None or broken or not isinstance(each.schema, dict):
             continue
         for name in sorted(names_in(each.schema) - each.known):
-            yield Problem(each.file, pointer(each.place), f"asks for `{name}`, which nothing gives", _near(name, each.known))
+            hint = _near(name, each.known) or _FACTS
+            if each.known is facts.PROBED:
+                hint = f"{_near(name, each.known)} What is asked of the payload itself stands under `value`.".strip()
+            yield Problem(each.file, pointer(each.place), f"asks for `{name}`, which nothing gives", hint)
+        yield from _unknown_words(contract, each)
+
+
+def _unknown_words(contract: Contract, condition: _Condition) -> Iterator[Problem]:
+    """Groups, shapes and classes that a condition asks for and that there are not."""
+    if condition.known is facts.PROBED:
+        return
+    known = {
+        "group": {*contract.catalogue.groups, "unknown"},
+        "shape": {shape.name for shape in contract.shapes},
+        "tool_class": {*contract.data.get("classes", {})},
+    }
+    for name, values in known.items():
+        for word in sorted(_asked_of(condition.schema, name) - values):
+            yield Problem(condition.file, pointer(condition.place), f"asks whether `{name}` is `{word}`, which it never is", _near(word, values))
+
+
+def _asked_of(schema: Any, name: str) -> set[str]:
+    """The texts that a condition compares a fact with, at any depth of its alternatives."""
+    if isinstance(schema, list):
+        return {word for each in schema for word in _asked_of(each, name)}
+    if not isinstance(schema, dict):
+        return set()
+    asked = schema.get("properties", {}).get(name) if isinstance(schema.get("properties"), dict) else None
+    words = _compared(asked)
+    return words.union(*(_asked_of(schema[keyword], name) for keyword in ("anyOf", "allOf", "oneOf", "not", "if", "then", "else") if keyword in schema))
+
+
+def _compared(asked: Any) -> set[str]:
+    if not isinstance(asked, dict):
+        return set()
+    words = {each for each in (asked.get("const"), *(asked.get("enum") or ())) if isinstance(each, str)}
+    return words | _compared(asked.get("not"))
 
 
 def _names(contract: Contract, values: Mapping[str, Any]) -> Iterator[Problem]:
@@ -364,7 +461,9 @@ def _names(contract: Contract, values: Mapping[str, Any]) -> Iterator[Problem]:
     ready = known | READY
     for file, place, text in _every_text(values):
         for name in sorted(facts_in(text) - ready):
-            yield Problem(file, pointer(place), f"names {{{name}}}, which nothing gives, so that it would never be said", _near(name, ready))
+            yield Problem(file, pointer(place), f"names {{{name}}}, which nothing gives, so that it would never be said", _near(name, ready) or _FACTS)
+        if any(brace in re.sub(r"\{[a-z_]+\}", "", each) for each in alternatives(text) for brace in "{}"):
+            yield Problem(file, pointer(place), "has a brace that names no fact, and would be shown as it is", "A fact stands in braces, such as {code}.")
     types = {(name, kind) for shape in contract.shapes for name, field in shape.data["fields"].items() for kind in field["type"]}
     for number, shape in enumerate(contract.shapes):
         for name, field in shape.data["fields"].items():
@@ -387,7 +486,9 @@ def _delays(contract: Contract, types: set[tuple[str, str]], known: frozenset[st
         named = delay.get("longest", [delay.get("fact")]) if isinstance(delay, dict) else []
         for fact in (each for each in named if each != "retry_after_ms"):
             at = pointer(["leaves", name, "retry", "delay_ms"])
-            if fact not in known:
+            if fact in facts.GENERAL:
+                yield Problem("tree.json", at, f"`{fact}` is no delay in milliseconds", "Did you mean `retry_after_ms`?")
+            elif fact not in known:
                 yield Problem("tree.json", at, f"names the fact `{fact}`, which nothing gives", _near(fact, known))
             elif not {kind for each, kind in types if each == fact} <= _DELAYS:
                 yield Problem("tree.json", at, f"`{fact}` is no number", f"Give its field one of the types {', '.join(sorted(_DELAYS))}.")

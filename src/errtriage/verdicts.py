@@ -145,14 +145,14 @@ class Triage:
             message=self._fact(facts, "message"),
             retryable=facts.get("retryable"),
             action=Action(leaf["action"]),
-            summary=words.say(leaf["summary"]) or "",
+            summary=words.say(leaf["summary"]) or _PLAINLY[Action(leaf["action"])],
             explanation=texts.explanation(),
             steps=texts.steps(),
             never=texts.never(),
             say=texts.say(),
             retry=retry,
             correlation_id=shown_id,
-            trace=tuple(step._replace(answer=words.say(step.answer) or "") for step in trace),
+            trace=tuple(step._replace(answer=words.say(step.answer) or words.with_gaps(step.answer)) for step in trace),
             valid=valid,
             violations=() if valid else self._violations(shape, payload.value),
             findings=self._findings(payload, facts, words, unread),
@@ -285,6 +285,21 @@ class Judged(NamedTuple):
     leaf: Mapping[str, Any]
     trace: list[Step]
 
+
+#: What to do in general, where a pack's own sentences all name facts that are not known.
+_PLAINLY: Mapping[Action, str] = {
+    Action.NONE: "Nothing to do.",
+    Action.RETRY: "Make the same call again, with growing pauses and not for ever.",
+    Action.WAIT: "Wait before the next call.",
+    Action.FOLLOW_HINT: "Do what the service says.",
+    Action.FIX_ARGUMENTS: "Correct the call before you make it again.",
+    Action.DECIDE: "You decide how to go on.",
+    Action.CHOOSE_OTHER_OPERATION: "Look at what is offered, and choose another operation.",
+    Action.READ_FIRST: "Read what is stored before anything else.",
+    Action.CONFIRM: "A person must approve or supply something first.",
+    Action.REAUTHORIZE: "Stop: a person must grant access again.",
+    Action.REPORT: "Show this to a person and stop.",
+}
 
 #: What is said of an object that was judged against a contract that it does not match (spec of ``--contract``).
 _UNMATCHED: Mapping[str, Any] = {

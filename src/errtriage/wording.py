@@ -96,6 +96,10 @@ class Words:
             return self.say(text["text"]) if self._holds(text["when"]) else None
         return next((said for alternative in text if (said := self.say(alternative)) is not None), None)
 
+    def with_gaps(self, text: Any) -> str:
+        """A text whose facts are not all known, with … in their place; of alternatives the last."""
+        return _FACT.sub(lambda match: self._fact(match[1]) if self._known(match[1]) else "…", alternatives(text)[-1])
+
     def all(self, texts: Iterable[Any]) -> list[str]:
         """Every text that applies, each once."""
         return list(dict.fromkeys(said for text in texts if (said := self.say(text)) is not None))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from errtriage.completion import complete_contract
-from errtriage.console import Color, color_option, colored, format_option, guarded, pack_option, packs_in_use, width
+from errtriage.console import Color, color_option, colored, format_option, guarded, pack_option, packs_in_use, say, width
 from errtriage.model import Failure
 
 if TYPE_CHECKING:
@@ -130,9 +130,11 @@ def new(
 
     Exit: 0 done, 2 wrong usage or a folder that is there already.
     """
-    from errtriage.packs import shown, start
+    from errtriage.packs import packs_folder, shown, start
 
     folder = shown(start(name, Path(into)))
+    if (packs_folder() / name / "contract.json").is_file():
+        say(f"{name} is the name of a bundled contract; this pack stands in its place from now on.")
     print(f"{folder} is a working pack. Change it into the contract of your service:")
     for file, what in _FILES:
         print(f"  {file:<20} {what}")

@@ -17,6 +17,7 @@ def listing(codes: Sequence[Known], stream: TextIO, *, color: bool, width: int |
     """One line for each code, contract by contract."""
     terminal = Terminal(stream, color=color, width=width)
     widest = max((len(each.code) for each in codes), default=0)
+    acts = max((len(" or ".join(each.actions)) for each in codes), default=0)
     contract = None
     for each in codes:
         if each.contract != contract:
@@ -26,7 +27,9 @@ def listing(codes: Sequence[Known], stream: TextIO, *, color: bool, width: int |
             terminal.line(Text.assemble((contract, "bold"), (f"  {each.origin}", "dim") if each.origin else ""))
         actions = " or ".join(each.actions)
         terminal.line(
-            Text.assemble(f"  {each.code:<{widest}}  ", (f"{actions:<20}", "bold"), f"  {each.title}", ("" if each.documented else "  (not explained)", "dim"))
+            Text.assemble(
+                f"  {each.code:<{widest}}  ", (f"{actions:<{acts}}", "bold"), f"  {each.title}", ("" if each.documented else "  (not explained)", "dim")
+            )
         )
     if not codes:
         terminal.line("No code fits.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.text import Text
 
+from errtriage import facts
 from errtriage.contracts import Contract
 from errtriage.packs import Pack, shown
 from errtriage.render.terminal import Terminal
@@ -37,11 +38,12 @@ def explain(contract: Contract, stream: TextIO, *, color: bool, width: int | Non
     for shape in contract.shapes:
         terminal.line(Text.assemble("  ", (shape.name, "bold"), f"  {shape.data['title']}"))
         for name, field in shape.data["fields"].items():
-            places = " or ".join(each if isinstance(each, str) else f"{each['in']}[…]{each.get('at', '')}" for each in field["at"])
+            places = " or ".join(map(_place, field["at"]))
             terminal.line(Text.assemble("    ", name, (f"  {places}", "dim")))
         if shape.data["ids"]["correlation"]:
-            ids = " or ".join(each if isinstance(each, str) else f"{each['in']}[…]{each.get('at', '')}" for each in shape.data["ids"]["correlation"])
+            ids = " or ".join(map(_place, shape.data["ids"]["correlation"]))
             terminal.line(Text.assemble("    the id to quote", (f"  {ids}", "dim")))
+    _words(terminal, "Facts of every shape, beside its fields", sorted(facts.GENERAL))
     codes = [entry.data.get("code") or f"{entry.data['from']} to {entry.data['to']}" for entry in contract.catalogue.entries]
     _words(terminal, f"Codes ({len(codes)}; `errtriage codes --contract {contract.name}` explains them)", codes)
     _words(terminal, "Tools", [f"{tool} ({kind})" for tool, kind in data.get("tools", {}).items()])
@@ -52,6 +54,10 @@ def explain(contract: Contract, stream: TextIO, *, color: bool, width: int | Non
     terminal.line(Text("Sources", "bold"))
     for source in data["sources"].values():
         terminal.prose(source, indent=4, first="  - ")
+
+
+def _place(place: str | Mapping[str, Any]) -> str:
+    return (place or "the whole payload") if isinstance(place, str) else f"{place['in']}/…{place.get('at', '')}"
 
 
 def _words(terminal: Terminal, title: str, words: Sequence[str]) -> None:

@@ -76,6 +76,6 @@ def _window(excerpt: Excerpt, width: int) -> tuple[str, int | None, int | None]:
 
 def _totals(terminal: Terminal, report: LintReport) -> None:
     style = "bold red" if report.failed else "bold yellow" if report.findings else "bold green"
-    terminal.line(Text(report.totals, style))
+    terminal.prose(report.totals, style=style)
     if report.findings:
         terminal.line(Text(f"`errtriage rules {report.findings[0].rule}` explains a rule.", "dim"))

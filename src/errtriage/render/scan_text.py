@@ -42,11 +42,11 @@ def render(survey: Survey, stream: TextIO, *, color: bool, width: int | None) ->
     if survey.hidden:
         terminal.line()
         terminal.line(Text(f"{survey.hidden:,} more groups are left out by --top.", "dim"))
-    found = {group.key.contract for group in survey.groups}
-    for name, origin in survey.packs.items():
-        if name in found:
+    found = {group.key.contract for group in survey.groups} & survey.packs.keys()
+    for number, name in enumerate(sorted(found)):
+        if not number:
             terminal.line()
-            terminal.line(Text(f"Contract {name} from {origin}", "dim"))
+        terminal.line(Text(f"Contract {name} from {survey.packs[name]}", "dim"))
     _skipped(terminal, survey)
 
 
