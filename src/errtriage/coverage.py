@@ -69,8 +69,9 @@ def check(pack: Pack) -> Covered:
     wrong = [problem for example in examples for problem in _example(example, contract, triage, seen)]
     if not examples:
         found.append(Problem("examples", "", "there are no examples", "Put an answer and what must be said of it into examples/NAME.json."))
-    # A field that is nowhere is a cause; what else is wrong may follow from it.
-    found += [*_fields(contract, seen), *wrong] if seen else wrong
+    # Causes first: what is not recognised, then fields that are nowhere, then verdicts that are others.
+    unexpected = [each for each in wrong if "/expect" in each.pointer]
+    found += [*(each for each in wrong if each not in unexpected), *(_fields(contract, seen) if seen else ()), *unexpected]
     if seen:
         found += [*_ways(contract, seen), *_entries(contract, seen), *_scanned(pack, seen)]
     found += [*_rules(contract, triage), *_intact(contract, contracts)]
