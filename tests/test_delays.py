@@ -89,7 +89,9 @@ def test_a_response_in_a_log_record_was_received_when_the_record_was_written() -
         (120_000, "2 min"),
         (150_000, "2 min 30 s"),
         (7_200_000, "2 h"),
-        (8_000_000, "2 h 13 min"),
+        (8_000_000, "2 h 14 min"),
+        (86_399_000, "24 h"),
+        (120_001, "2 min 1 s"),
     ],
 )
 def test_a_delay_in_words(milliseconds: int, words: str) -> None:

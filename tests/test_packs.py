@@ -163,3 +163,30 @@ def test_what_is_not_needed_is_not_read() -> None:
     assert {path for path in read if path.split("/")[0] == "ovstorage"} == {
         f"ovstorage/{name}.json" for name in ("contract", "codes", "tree", "rules", "envelope.schema")
     }
+
+
+ENVELOPE = '{"v": "0.1", "ok": false, "operation": "o", "error": {"code": "NotFound", "message": "m", "retryable": false}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"McpError: MCP error -32603: {ENVELOPE}", [("ovstorage", ("error-data",))]),
+        (json.dumps({"level": 50, "msg": f"MCP error -32603: {ENVELOPE}"}), [("ovstorage", ("log-record", "json-string", "error-data"))]),
+        ('call failed: MCP error -32000: {"a": 1}', [("mcp", ("error-text",))]),
+        (f"{ENVELOPE} MCP error -32000: gone", [("ovstorage", ()), ("mcp", ("error-text",))]),
+        (f"MCP error -32000: gone\n{ENVELOPE}", [("mcp", ("error-text",)), ("ovstorage", ())]),
+    ],
+    ids=["a line", "a string", "no payload", "before it", "on the next line"],
+)
+def test_a_payload_in_the_message_of_an_error_wins_over_it(text: str, found: list[tuple[str, tuple[str, ...]]]) -> None:
+    assert [(verdict.contract, verdict.source.wrappers) for verdict in triage(text)] == found
+
+
+def test_two_challenges_are_one_list() -> None:
+    (verdict,) = triage('HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm="x"\r\nWWW-Authenticate: Bearer error="invalid_token"\r\n\r\n')
+    assert (verdict.contract, verdict.code, verdict.action) == ("oauth", "invalid_token", "reauthorize")
+    headers = [{"name": "WWW-Authenticate", "value": "Basic"}, {"name": "www-authenticate", "value": "Bearer"}]
+    har = {"log": {"entries": [{"request": {}, "response": {"status": 401, "headers": headers, "content": {}}}]}}
+    (verdict,) = triage(har)
+    assert (verdict.contract, verdict.shape) == ("oauth", "challenge")

@@ -526,7 +526,7 @@ def test_a_place_in_an_item_of_an_array(project: Path) -> None:
     answer = {**BUSY, "error": {**BUSY["error"], "details": details}, "ids": [{"id": "i-1"}, {"id": "i-2"}]}  # type: ignore[dict-item]
     (verdict,) = triage(answer, packs=[str(parcels(project))])
     assert verdict.retry
-    assert (verdict.retry.delay_ms, verdict.correlation_id, verdict.steps) == (31_500, "i-1", ("Mend a.b: too long, c.",))
+    assert (verdict.retry.delay_ms, verdict.correlation_id, verdict.steps) == (31_500, "i-1", ("Mend a.b – too long, c.",))
     details[2]["for"] = "29s"
     (verdict,) = triage(answer, packs=[str(parcels(project))])
     assert verdict.retry

@@ -1,8 +1,9 @@
-"""Reads the challenges of WWW-Authenticate. Source: RFC 9110, section 11.6.1."""
+"""Reads headers of responses: all by their names, and the challenges of WWW-Authenticate (RFC 9110, section 11.6.1)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -35,3 +36,10 @@ def challenges(header: str) -> dict[str, dict[str, str]]:
             value = match["plain"] if match["quoted"] is None else re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.DOTALL)
             parameters.setdefault(match["name"].lower(), value)
     return found
+
+
+def by_name(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Headers by their names in lower case: of one that occurs twice the first counts, but several WWW-Authenticate are one list."""
+    headers = {name.lower(): value for name, value in reversed(pairs)}
+    asked = [value for name, value in pairs if name.lower() == "www-authenticate"]
+    return headers | {"www-authenticate": ", ".join(asked)} if len(asked) > 1 else headers

@@ -100,14 +100,13 @@ def moment(value: Any) -> datetime | None:
 
 
 def in_words(milliseconds: int) -> str:
-    """A delay for people: exact, in the unit that reads best."""
+    """A delay for people, in the unit that reads best: exact, or rounded up, so that nobody comes back too soon."""
     if milliseconds < 1000:
         return f"{milliseconds} ms"
-    seconds = milliseconds / 1000
     if milliseconds < 120_000:
-        return f"{seconds:g} s"
-    minutes, rest = divmod(seconds, 60)
+        return f"{milliseconds / 1000:g} s"
+    minutes, rest = divmod(-(-milliseconds // 1000), 60)
     if minutes < 120:
-        return f"{minutes:.0f} min {rest:.0f} s" if round(rest) else f"{minutes:.0f} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:.0f} h {minutes:.0f} min" if round(minutes) else f"{hours:.0f} h"
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes + (rest > 0), 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

@@ -24,8 +24,10 @@ def error_text(text: str) -> dict[str, Any] | None:
     return {"code": int(match["code"]), "message": match["message"]} if match else None
 
 
-def in_lines(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The errors in a text of lines, each with its offset; one that a line repeats counts once."""
+def in_lines(text: str) -> Iterator[tuple[int, int, int, dict[str, Any]]]:
+    """The errors in a text of lines: where the line begins, the error's first mark and its line's end; one that a line
+    repeats counts once.
+    """
     position = text.find(MARK)
     while position >= 0:
         start = text.rfind("\n", 0, position) + 1
@@ -33,5 +35,5 @@ def in_lines(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         end = end if end >= 0 else len(text)
         if error := error_text(text[position:end]):
             # What follows on the line after a separator is the logger's, not the message's.
-            yield start, {**error, "message": error["message"].partition(" | ")[0]}
+            yield start, position, end, {**error, "message": error["message"].partition(" | ")[0]}
         position = text.find(MARK, end)

@@ -128,7 +128,7 @@ class _Way(NamedTuple):
 
     def _words(self, item: Any) -> str:
         found = (follow_parts(item, parts) for parts in self.each)
-        return ": ".join(str(value) for value in found if isinstance(value, str | int | float) and not isinstance(value, bool | CutStr))
+        return " – ".join(str(value) for value in found if isinstance(value, str | int | float) and not isinstance(value, bool | CutStr))
 
     def behind_cut(self, documents: Mapping[str, Any]) -> bool:
         """Whether the way ends at something that was cut, or leads to a text that has no end."""

@@ -6,6 +6,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from errtriage.challenges import by_name
 from errtriage.model import Http
 
 
@@ -34,8 +35,7 @@ def _http(status: int, response: Mapping[str, Any], content: Mapping[str, Any], 
     return Http(
         status,
         str(response.get("statusText") or "") or None,
-        # Of a header that occurs twice the first counts.
-        {name.lower(): value for name, value in reversed(pairs)},
+        by_name(pairs),
         method.upper() if isinstance(method, str) else None,
         headers_seen=bool(given),
         names={name.lower(): name for name, _ in reversed(pairs)},

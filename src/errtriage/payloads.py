@@ -40,8 +40,9 @@ class Record(NamedTuple):
     whole: bool = False
     wrappers: tuple[str, ...] = ()
     written: Any = None
-    #: An SDK's error text, as JSON-RPC would write the error.
+    #: An SDK's error text, as JSON-RPC would write the error, and the JSON that stands in its message.
     error: dict[str, Any] | None = None
+    message: tuple[Record, ...] = ()
     #: Why the record was not read: a bound that it is past.
     trouble: str | None = None
     #: How many characters into the text the JSON (of a document: all of it) or the body starts; -1 where it does not
@@ -171,25 +172,30 @@ def _events(text: str, first_line: int, mended: list[int], base: int, *, lossy: 
 def _values(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool, words: tuple[str, ...]) -> Iterator[Record]:
     if not text or text.isspace():
         return
+    found = _json(text, first_line, mended, base, lossy=lossy, words=words)
     if errortext.MARK in text:
-        yield from sorted([*_json(text, first_line, mended, base, lossy=lossy, words=words), *_errors(text, first_line, words)], key=lambda record: record.line)
-    else:
-        yield from _json(text, first_line, mended, base, lossy=lossy, words=words)
+        found = iter(sorted(_with_errors(text, first_line, list(found), words), key=lambda each: each[0]))
+    yield from (record for _, record in found)
 
 
-def _errors(text: str, first_line: int, words: tuple[str, ...]) -> Iterator[Record]:
-    """SDKs' error texts that stand in lines; those inside of JSON are found with it."""
+def _with_errors(text: str, first_line: int, found: list[tuple[int, Record]], words: tuple[str, ...]) -> Iterator[tuple[int, Record]]:
+    """What was found with SDKs' error texts that stand in lines. What stands in an error's message is kept with the error;
+    an error inside of JSON is found with that.
+    """
     from errtriage import search
 
-    inside = [(found.start, found.end) for found in search.scan(text, words)]
+    inside = [(each.start, each.end) for each in search.scan(text, words)]
     lines = _Lines(text, first_line)
-    for offset, error in errortext.in_lines(text):
-        at = text.find(errortext.MARK, offset)
-        if not any(start <= at < end for start, end in inside):
-            yield Record(lines.at(offset), error=error)
+    for offset, mark, end, error in errortext.in_lines(text):
+        if not any(start <= mark < stop for start, stop in inside):
+            message = [each for each in found if mark < each[0] < end]
+            found = [each for each in found if each not in message]
+            yield mark, Record(lines.at(offset), error=error, message=tuple(record for _, record in message))
+    yield from found
 
 
-def _json(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool, words: tuple[str, ...]) -> Iterator[Record]:
+def _json(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool, words: tuple[str, ...]) -> Iterator[tuple[int, Record]]:
+    """The JSON in a text, each with where it starts there."""
     from errtriage import search
 
     lines = _Lines(text, first_line)
@@ -201,12 +207,13 @@ def _json(text: str, first_line: int, mended: list[int], base: int, *, lossy: bo
         repaired = found.repaired or (here < len(mended) and mended[here] < found.end) or (lossy and _REPLACED in text[found.start : found.end])
         whole = not prefix.strip() and not after.strip()
         if found.trouble:
-            yield Record(line, trouble=found.trouble)
+            yield found.start, Record(line, trouble=found.trouble)
         elif isinstance(found.value, list) and whole and not found.truncated:
-            yield from _document(text[found.start : found.end], found.value, repaired, line, _from(base, found.start))
+            document = _document(text[found.start : found.end], found.value, repaired, line, _from(base, found.start))
+            yield from ((found.start, record) for record in document)
         else:
             start = _from(base, found.start)
-            yield Record(line, found.value, prefix.strip(), repaired=repaired, truncated=found.truncated, whole=whole, start=start)
+            yield found.start, Record(line, found.value, prefix.strip(), repaired=repaired, truncated=found.truncated, whole=whole, start=start)
 
 
 def _document(text: str, value: Any, repaired: bool, first_line: int, base: int) -> Iterator[Record]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from errtriage import boundaries
+from errtriage.challenges import by_name
 from errtriage.model import Http
 
 # The status line of a raw response starts its line and is followed by a header or a blank line (RFC 9112).
@@ -52,8 +53,7 @@ def _response(match: re.Match[str], after: str) -> tuple[Http, int, str, str]:
     blank = _BLANK_LINE.search(after)
     head, body = (after[: blank.start()], after[blank.end() :]) if blank else (after, "")
     pairs = [(name.strip(), value.strip()) for name, colon, value in (line.partition(":") for line in head.splitlines()) if colon]
-    # Of a header that occurs twice the first counts.
-    headers = {name.lower(): value for name, value in reversed(pairs)}
+    headers = by_name(pairs)
     names = {name.lower(): name for name, _ in pairs}
     http = Http(int(match["status"]), (match["reason"] or "").strip() or None, headers, headers_seen=True, names=names)
     start = blank.end() if blank else len(after)

@@ -68,6 +68,7 @@ class Peeler:
             self.troubles.append(message)
 
     def _record(self, record: payloads.Record, context: Context, depth: int) -> Iterator[Payload]:
+        outer = context.place
         context = context._replace(
             place=_place(record, context.place, depth),
             wrappers=context.wrappers + record.wrappers,
@@ -82,7 +83,12 @@ class Peeler:
             self.trouble(record.trouble)
         if record.error is not None:
             # In a tool result the text is the tool's own, and the result says that it is an error.
-            if context.tool_result is None:
+            alone = context.tool_result is None
+            around = _in(context, "error-data") if alone else context
+            found = [payload for each in record.message for payload in self._record(each, around._replace(place=outer), depth)]
+            if found or not alone:
+                yield from once(found)
+            else:
                 yield from self._error_text(record.error, context)
         elif record.http is None:
             yield from self._value(record.value, context, depth)
