@@ -18,7 +18,8 @@ from errtriage.contracts import bundled
 from errtriage.coverage import check
 from errtriage.model import Failure
 from errtriage.packs import read, start
-from errtriage.proof import Problem, problems
+from errtriage.proof import problems
+from errtriage.safety import Problem
 
 BUSY = {"service": "parcels", "error": {"code": "BUSY", "message": "later", "retry_after": 30}, "request_id": "r-77"}
 Edit = Callable[[Any], None]

@@ -42,7 +42,7 @@ def triage(
     from errtriage.verdicts import Triage
 
     if packs:
-        from errtriage.proof import named
+        from errtriage.overlay import named
 
         contracts = with_packs(named(packs))
     else:

@@ -167,19 +167,19 @@ def packs_in_use(named: Sequence[str] | None, asked: str | None = None) -> tuple
 
     if not named and not any(folders(location) for location in locations()):
         return ()
-    from errtriage import proof
+    from errtriage import overlay
     from errtriage.contracts import bundled, with_packs
 
-    asked_for = proof.named(named or ())
-    found = proof.in_use(locations())
+    asked_for = overlay.named(named or ())
+    found = overlay.in_use(locations())
     for location in found.empty:
-        say(f"{location.kind}: {proof.no_pack(location)[0]}")
+        say(f"{location.kind}: {overlay.no_pack(location)[0]}")
     packs = found.packs + asked_for
     contracts = with_packs(packs)
     for broken in found.broken:
         if broken.name == asked and asked not in contracts.origins:
-            raise Failure(str(broken), proof.hint(broken))
-        say(f"{broken} It is left out; {proof.hint(broken)}")
+            raise Failure(str(broken), overlay.hint(broken))
+        say(f"{broken} It is left out; {overlay.hint(broken)}")
     for name in bundled().names():
         if name in contracts.origins:
             say(f"the contract {name} is that of {contracts.origins[name]}, in the place of the bundled one.")

@@ -19,8 +19,8 @@ from errtriage.knowledge import given_to
 from errtriage.model import Failure, Outcome, Payload, Verdict
 from errtriage.packs import Pack, read_file, within_bound
 from errtriage.pointers import pointer
-from errtriage.proof import Problem
 from errtriage.render.jsonl import document
+from errtriage.safety import Problem, parsed
 from errtriage.scan import Scanner, Settings, Slice
 from errtriage.verdicts import Judged, Triage
 
@@ -103,7 +103,7 @@ def _read(folder: Path, examples: list[_Example]) -> Iterator[Problem]:
     for path in paths:
         file = f"examples/{path.name}"
         try:
-            trouble, value = proof.parsed(file, read_file(path))
+            trouble, value = parsed(file, read_file(path))
         except Failure as failure:
             trouble, value = [Problem(file, "", str(failure).rstrip("."))], None
         trouble = trouble or proof.held(file, value, "example")

@@ -1,40 +1,29 @@
-"""Proves that a pack can be used: that its files are what they must be, that every name in it leads somewhere, that its
-tree ends for every payload, and that nothing in it can hang, fetch or reach a terminal.
+"""Proves that a pack can be used: that its files are what they must be, that every name in it leads somewhere, and that
+its tree ends for every payload.
 
 Whatever is not bundled goes through here before anything of it is used. What its examples prove says ``coverage``.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema_rs
-import orjson
 
 from errtriage import facts
-from errtriage.contracts import Contract, bundled, compiled, load, names_in
-from errtriage.model import Failure
-from errtriage.packs import VARIABLE, Location, Pack, folders, packs_folder, read, shown
-from errtriage.pointers import MISSING, follow, pointer
+from errtriage.contracts import Contract, bundled, load, names_in
+from errtriage.packs import Pack, packs_folder
+from errtriage.pointers import pointer
 from errtriage.redact import clean
+from errtriage.safety import Place, Problem, check_schema, children, near, parsed
 from errtriage.wording import READY, alternatives, facts_in
 
-#: Bounds: how deep a file nests, how many parts a schema has with its references written out, how many patterns a pack has.
-_DEEPEST, _LARGEST_SCHEMA, _MOST_PATTERNS = 60, 20_000, 200
-#: Keywords that a pack's schemas may not have, each with why.
-_REFUSED = {
-    "$dynamicRef": "it leads to another place each time; use $ref into $defs",
-    "$recursiveRef": "it leads back to itself; write the schema out to the depth that is needed",
-    "patternProperties": "use propertyNames or additionalProperties",
-    "unevaluatedProperties": "use additionalProperties",
-    "unevaluatedItems": "use items",
-}
+#: How many patterns a pack may have.
+_MOST_PATTERNS = 200
 #: Which types a fact may have that is printed.
 _PRINTED = {
     "code": {"string", "integer"}, "operation": {"string"}, "resource": {"string"}, "message": {"string", "list"}, "retryable": {"boolean"},
@@ -45,17 +34,6 @@ _FACTS = "`errtriage contracts show mcp` lists the general facts beside the fiel
 _ALSO_FIELDS = {"http_status", "method", "operation", "tool"}
 #: Field types that give milliseconds, or a number that may be meant so.
 _DELAYS = {"integer", "positive-integer", "seconds", "duration"}
-#: Parts of a schema in which nothing is a schema.
-_DATA = ("const", "enum", "default", "examples")
-
-
-class Problem(NamedTuple):
-    """One thing that is wrong with a pack: the file, a JSON Pointer into it, what is wrong, and what to do about it."""
-
-    file: str
-    pointer: str
-    message: str
-    hint: str = ""
 
 
 def problems(pack: Pack) -> list[Problem]:
@@ -87,64 +65,6 @@ def problems(pack: Pack) -> list[Problem]:
 
 _NEEDED = ("contract.json", "codes.json", "tree.json")
 _META = {"contract.schema.json", "codes.schema.json", "tree.schema.json", "rules.schema.json"}
-
-
-def parsed(name: str, data: bytes) -> tuple[list[Problem], Any]:
-    """The JSON of a pack's file, and what is wrong with it as JSON."""
-    twice: list[str] = []
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [each for each, _ in pairs]
-        twice.extend(each for each in set(names) if names.count(each) > 1)
-        return dict(pairs)
-
-    try:
-        value = orjson.loads(data)
-        if (place := _beyond(value)) is not None:
-            return [Problem(name, place, f"nests deeper than {_DEEPEST} levels", "Write it flatter.")], None
-        json.loads(data, object_pairs_hook=members)
-    except ValueError as error:
-        line = data[: getattr(error, "pos", 0)].count(b"\n") + 1
-        message = f"is not JSON: {str(error).partition(':')[0]}, line {line}"
-        return [Problem(name, "", message, "Correct it; JSON has no comments and no comma after the last.")], None
-    found = [Problem(name, "", f"the name `{clean(each)}` stands twice in one object", "Only the last would count; rename or drop one.") for each in twice]
-    bad = next((place for place, text in _texts_of(value, ()) if _unprintable(text)), None)
-    if bad is not None:
-        found.append(Problem(name, pointer(bad), "holds control characters", "Texts of a pack are printed; write them without."))
-    return found, value
-
-
-def _beyond(value: Any) -> str | None:
-    """A place deeper than a pack's file may nest, or None. Goes down level by level, so that no depth is too much for it."""
-    level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
-    for _ in range(_DEEPEST):
-        level = [(place, member) for at, each in level for place, member in _children(at, each)]
-        if not level:
-            return None
-    return pointer(level[0][0][:3])
-
-
-def _children(at: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    if isinstance(value, dict):
-        yield from (((*at, name), member) for name, member in value.items())
-    elif isinstance(value, list):
-        yield from (((*at, number), item) for number, item in enumerate(value))
-
-
-def _texts_of(value: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    if isinstance(value, str):
-        yield at, value
-    if isinstance(value, dict):
-        yield from ((at, name) for name in value)
-    for place, member in _children(at, value):
-        yield from _texts_of(member, place)
-
-
-def _unprintable(text: str) -> bool:
-    if text.isprintable():
-        return False
-    plain = text.replace("\r", "").replace("\n", "").replace("\t", "")
-    return clean(plain) != plain
 
 
 @cache
@@ -179,11 +99,11 @@ def _sources(values: Mapping[str, Any]) -> Iterator[Problem]:
     for name in (*_NEEDED, "rules.json"):
         for place, source in _named_sources(values.get(name), ()):
             if source not in listed:
-                yield Problem(name, pointer(place), f"names the source `{source}`, which contract.json does not list", _near(source, listed))
+                yield Problem(name, pointer(place), f"names the source `{source}`, which contract.json does not list", near(source, listed))
 
 
-def _named_sources(value: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    for place, member in _children(at, value):
+def _named_sources(value: Any, at: Place) -> Iterator[tuple[Place, str]]:
+    for place, member in children(at, value):
         if place[-1] == "source" and isinstance(member, str):
             yield place, member
         elif place[-1] not in ("when", "match", "where", "bad", "good", "sources", "fields", "tools", "classes"):
@@ -204,120 +124,21 @@ def _files(contract: Contract, values: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem("contract.json", f"{place}/name", f"there are two shapes `{shape.name}`", "Rename one.")
         file = shape.data["schema"]
         if file not in values:
-            near = _near(file, [each for each in values if ".schema." in each])
-            yield Problem("contract.json", f"{place}/schema", f"there is no file {file} beside it", near)
+            hint = near(file, [each for each in values if ".schema." in each])
+            yield Problem("contract.json", f"{place}/schema", f"there is no file {file} beside it", hint)
     for name, value in values.items():
         if name.endswith(".schema.json"):
-            yield from _schema(name, "", value)
+            yield from check_schema(name, "", value)
     tools = contract.data.get("tools", {})
     classes = contract.data.get("classes", {})
     for tool, kind in tools.items():
         if kind not in classes:
-            yield Problem("contract.json", pointer(["tools", tool]), f"there is no class `{kind}`", _near(kind, classes))
-
-
-def _schema(file: str, place: str, schema: Any) -> Iterator[Problem]:
-    """What is wrong with a schema: that it is none, that it leads out of itself or round in circles, that it is too large."""
-    if (trouble := _unfolded(schema)) is not None:
-        yield Problem(file, place + trouble[0], trouble[1], trouble[2])
-        return
-    yield from (
-        Problem(file, place + pointer(at), f"`{word}` is no keyword of JSON Schema", f"Did you mean `{near}`?") for at, word, near in _misspelt(schema, ())
-    )
-    try:
-        compiled(schema)
-    except (ValueError, TypeError) as error:
-        lines = str(error).splitlines()
-        hint = "Patterns have no lookaround and no backreferences, and are of bounded size."
-        yield Problem(file, place, f"is no usable JSON Schema: {clean(lines[0])}", hint)
-
-
-#: The keywords of JSON Schema 2020-12 that packs use.
-_KEYWORDS = (
-    "$comment", "$defs", "$id", "$ref", "$schema", "additionalProperties", "allOf", "anyOf", "const", "contains", "contentEncoding", "contentMediaType",
-    "contentSchema", "default", "dependentRequired", "dependentSchemas", "deprecated", "description", "else", "enum", "examples", "exclusiveMaximum",
-    "exclusiveMinimum", "format", "if", "items", "maxContains", "maximum", "maxItems", "maxLength", "maxProperties", "minContains", "minimum", "minItems",
-    "minLength", "minProperties", "multipleOf", "not", "oneOf", "pattern", "prefixItems", "properties", "propertyNames", "readOnly", "required", "then",
-    "title", "type", "uniqueItems", "writeOnly",
-)  # fmt: skip
-#: Keywords under which names are those of members.
-_NAMED = ("properties", "$defs", "dependentSchemas", "dependentRequired")
-
-
-def _misspelt(schema: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """Names that stand for a keyword and are none, but like one: an annotation of one's own may have any other name."""
-    if isinstance(schema, dict) and (not at or at[-1] not in _NAMED or (len(at) > 1 and at[-2] in _NAMED)):
-        for word in schema:
-            if word not in _KEYWORDS and (near := get_close_matches(word, _KEYWORDS, 1, 0.75)):
-                yield (*at, word), word, near[0]
-    for place, member in _children(at, schema):
-        if place[-1] not in _DATA:
-            yield from _misspelt(member, place)
-
-
-class _Trouble(Exception):
-    """A schema that cannot be used: where, why, and what to do."""
-
-
-def _unfolded(schema: Any) -> tuple[str, str, str] | None:
-    """Why a schema may not be used that compiles all the same; None where nothing is wrong."""
-    try:
-        _Unfolding(schema).size(schema, (), ())
-    except _Trouble as trouble:
-        place, message, hint = trouble.args
-        return place, message, hint
-    return None
-
-
-class _Unfolding:
-    """Counts the parts of a schema with its references written out: that is how much work it makes."""
-
-    def __init__(self, schema: Any) -> None:
-        self._schema = schema
-        self._sizes: dict[int, int] = {}
-
-    def size(self, part: Any, at: tuple[str | int, ...], through: tuple[int, ...]) -> int:
-        """How many parts a part has, where it may be used at all; ``through`` are the parts around it. Raises _Trouble."""
-        if len(through) > 4 * _DEEPEST:
-            raise _Trouble(pointer(at), "leads through too many references", "Write it flatter.")
-        if id(part) in through:
-            raise _Trouble(pointer(at), "leads back to itself", "Write the schema out to the depth that is needed.")
-        if id(part) in self._sizes:
-            return self._sizes[id(part)]
-        through = (*through, id(part))
-        total = 1
-        if isinstance(part, dict):
-            self._refuse(part, at)
-            total += self._referred(part.get("$ref"), (*at, "$ref"), through)
-        for place, member in _children(at, part):
-            if isinstance(member, dict | list) and not (isinstance(part, dict) and place[-1] in _DATA):
-                total += self.size(member, place, through)
-        if total > _LARGEST_SCHEMA:
-            raise _Trouble(pointer(at), f"has more than {_LARGEST_SCHEMA:,} parts with its references written out", "Write it smaller.")
-        self._sizes[id(part)] = total
-        return total
-
-    def _refuse(self, part: Mapping[str, Any], at: tuple[str | int, ...]) -> None:
-        names_of_members = bool(at) and at[-1] == "properties"
-        for keyword, why in _REFUSED.items():
-            if keyword in part and not names_of_members:
-                raise _Trouble(pointer((*at, keyword)), f"`{keyword}` may not be used in a pack", f"{why[0].upper()}{why[1:]}.")
-        if at and isinstance(part.get("$id"), str):
-            raise _Trouble(pointer((*at, "$id")), "a part of a schema has a name of its own", "Leave `$id` out.")
-
-    def _referred(self, target: Any, at: tuple[str | int, ...], through: tuple[int, ...]) -> int:
-        if not isinstance(target, str):
-            return 0
-        found = follow(self._schema, target[1:]) if target.startswith("#") else MISSING
-        if found is MISSING:
-            hint = "References lead to `#/$defs/NAME` in the same file; nothing is fetched."
-            raise _Trouble(pointer(at), f"`{clean(target)}` leads to nothing in this file", hint)
-        return self.size(found, at, through) if isinstance(found, dict | list) else 0
+            yield Problem("contract.json", pointer(["tools", tool]), f"there is no class `{kind}`", near(kind, classes))
 
 
 class _Condition(NamedTuple):
     file: str
-    place: tuple[str | int, ...]
+    place: Place
     schema: Any
     #: The names that it may ask for; None where it is about a value.
     known: frozenset[str] | None
@@ -341,7 +162,7 @@ def _every_condition(contract: Contract, values: Mapping[str, Any]) -> Iterator[
         yield from (_Condition(file, (*place, *at, "when"), each["when"], known) for at, each in _conditional(text, ()))
 
 
-def _of_shape(shape: Mapping[str, Any], at: tuple[str | int, ...]) -> Iterator[_Condition]:
+def _of_shape(shape: Mapping[str, Any], at: Place) -> Iterator[_Condition]:
     yield _Condition("contract.json", (*at, "match"), shape["match"], facts.PROBED)
     places = [(("fields", name, "at"), field["at"]) for name, field in shape["fields"].items()] + [(("ids", "correlation"), shape["ids"]["correlation"])]
     for way, each in places:
@@ -350,7 +171,7 @@ def _of_shape(shape: Mapping[str, Any], at: tuple[str | int, ...]) -> Iterator[_
                 yield _Condition("contract.json", (*at, *way, i, "where"), one["where"], None)
 
 
-def _conditional(text: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+def _conditional(text: Any, at: Place) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     """The parts of a text that stand under a condition."""
     if isinstance(text, dict):
         yield at, text
@@ -360,7 +181,7 @@ def _conditional(text: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[s
             yield from _conditional(each, (*at, i))
 
 
-def _every_text(values: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, ...], Any]]:
+def _every_text(values: Mapping[str, Any]) -> Iterator[tuple[str, Place, Any]]:
     """Every text of a pack, with its file and place."""
     for name, node in values["tree.json"]["nodes"].items():
         for i, branch in enumerate(node["branches"]):
@@ -394,7 +215,7 @@ def _places(contract: Contract) -> Iterator[Problem]:
                 if not path.startswith("http:/") or (first in _OF_A_RESPONSE and rest.partition("/")[0] == rest.partition("/")[0].lower()):
                     continue
                 at = pointer(["shapes", number, *way, i])
-                hint = "Names of headers and challenges are in lower case." if first in _OF_A_RESPONSE else _near(first, _OF_A_RESPONSE)
+                hint = "Names of headers and challenges are in lower case." if first in _OF_A_RESPONSE else near(first, _OF_A_RESPONSE)
                 yield Problem("contract.json", at, f"a response has nothing at {path}", hint)
 
 
@@ -411,14 +232,14 @@ def _conditions(contract: Contract, values: Mapping[str, Any]) -> Iterator[Probl
         yield Problem("contract.json", "", f"the pack has {patterns} patterns, more than {_MOST_PATTERNS}", "Use const and enum where the texts are known.")
         return
     for each in _every_condition(contract, values):
-        broken = list(_schema(each.file, pointer(each.place), each.schema))
+        broken = list(check_schema(each.file, pointer(each.place), each.schema))
         yield from broken
         if each.known is None or broken or not isinstance(each.schema, dict):
             continue
         for name in sorted(names_in(each.schema) - each.known):
-            hint = _near(name, each.known) or _FACTS
+            hint = near(name, each.known) or _FACTS
             if each.known is facts.PROBED:
-                hint = f"{_near(name, each.known)} What is asked of the payload itself stands under `value`.".strip()
+                hint = f"{near(name, each.known)} What is asked of the payload itself stands under `value`.".strip()
             yield Problem(each.file, pointer(each.place), f"asks for `{name}`, which nothing gives", hint)
         yield from _unknown_words(contract, each)
 
@@ -434,7 +255,7 @@ def _unknown_words(contract: Contract, condition: _Condition) -> Iterator[Proble
     }
     for name, values in known.items():
         for word in sorted(_asked_of(condition.schema, name) - values):
-            yield Problem(condition.file, pointer(condition.place), f"asks whether `{name}` is `{word}`, which it never is", _near(word, values))
+            yield Problem(condition.file, pointer(condition.place), f"asks whether `{name}` is `{word}`, which it never is", near(word, values))
 
 
 def _asked_of(schema: Any, name: str) -> set[str]:
@@ -461,7 +282,7 @@ def _names(contract: Contract, values: Mapping[str, Any]) -> Iterator[Problem]:
     ready = known | READY
     for file, place, text in _every_text(values):
         for name in sorted(facts_in(text) - ready):
-            yield Problem(file, pointer(place), f"names {{{name}}}, which nothing gives, so that it would never be said", _near(name, ready) or _FACTS)
+            yield Problem(file, pointer(place), f"names {{{name}}}, which nothing gives, so that it would never be said", near(name, ready) or _FACTS)
         if any(brace in re.sub(r"\{[a-z_]+\}", "", each) for each in alternatives(text) for brace in "{}"):
             yield Problem(file, pointer(place), "has a brace that names no fact, and would be shown as it is", "A fact stands in braces, such as {code}.")
     types = {(name, kind) for shape in contract.shapes for name, field in shape.data["fields"].items() for kind in field["type"]}
@@ -489,7 +310,7 @@ def _delays(contract: Contract, types: set[tuple[str, str]], known: frozenset[st
             if fact in facts.GENERAL:
                 yield Problem("tree.json", at, f"`{fact}` is no delay in milliseconds", "Did you mean `retry_after_ms`?")
             elif fact not in known:
-                yield Problem("tree.json", at, f"names the fact `{fact}`, which nothing gives", _near(fact, known))
+                yield Problem("tree.json", at, f"names the fact `{fact}`, which nothing gives", near(fact, known))
             elif not {kind for each, kind in types if each == fact} <= _DELAYS:
                 yield Problem("tree.json", at, f"`{fact}` is no number", f"Give its field one of the types {', '.join(sorted(_DELAYS))}.")
 
@@ -500,7 +321,7 @@ def _catalogue(codes: Mapping[str, Any]) -> Iterator[Problem]:
     for number, entry in enumerate(codes["codes"]):
         place = f"/codes/{number}"
         if entry["group"] not in groups:
-            yield Problem("codes.json", f"{place}/group", f"there is no group `{entry['group']}`", _near(entry["group"], groups))
+            yield Problem("codes.json", f"{place}/group", f"there is no group `{entry['group']}`", near(entry["group"], groups))
         for name in [entry["code"], *entry.get("aliases", ())] if "code" in entry else ():
             if name in seen:
                 yield Problem("codes.json", place, f"the code `{name}` stands twice", "Drop one.")
@@ -518,10 +339,10 @@ def tree(data: Mapping[str, Any]) -> Iterator[Problem]:
     for name, node in nodes.items():
         ways[name] = [(("branches", i), branch["to"]) for i, branch in enumerate(node["branches"])] + [(("otherwise",), node["otherwise"]["to"])]
     everything = [*nodes, *leaves]
-    lost = [Problem("tree.json", "/root", f"there is no node `{data['root']}`", _near(data["root"], nodes))] if data["root"] not in nodes else []
+    lost = [Problem("tree.json", "/root", f"there is no node `{data['root']}`", near(data["root"], nodes))] if data["root"] not in nodes else []
     for name, targets in ways.items():
         lost += [
-            Problem("tree.json", pointer(["nodes", name, *way, "to"]), f"leads to `{to}`, which is neither a node nor a leaf", _near(to, everything))
+            Problem("tree.json", pointer(["nodes", name, *way, "to"]), f"leads to `{to}`, which is neither a node nor a leaf", near(to, everything))
             for way, to in targets if to not in nodes and to not in leaves
         ]  # fmt: skip
     if lost:
@@ -567,76 +388,4 @@ def _rules(contract: Contract) -> Iterator[Problem]:
             yield Problem("rules.json", f"{place}/id", f"`{rule['id']}` is the id of another rule", "Begin it with two letters of your own.")
         for shape in rule.get("shapes", ()):
             if shape not in shapes:
-                yield Problem("rules.json", f"{place}/shapes", f"there is no shape `{shape}`", _near(shape, shapes))
-
-
-def _near(name: str, known: Any) -> str:
-    near = get_close_matches(name, [*known], 1, 0.5)
-    few = f"There are {', '.join(sorted(known))}." if known and len(known) <= 8 else ""
-    return f"Did you mean `{near[0]}`?" if near else few
-
-
-class Broken(NamedTuple):
-    """A pack that cannot be used: where it is, by whose wish it was looked at, and what is wrong with it."""
-
-    name: str
-    folder: Path
-    kind: str
-    problems: Sequence[Problem]
-
-    def __str__(self) -> str:
-        first = self.problems[0]
-        where = " ".join(filter(None, (first.file, first.pointer)))
-        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"The contract pack {shown(self.folder)} cannot be used: {where}: {first.message}{more}."
-
-
-class InUse(NamedTuple):
-    """The packs beyond the bundled ones that a run uses, in the order in which they go over each other, and the broken ones."""
-
-    packs: tuple[Pack, ...] = ()
-    broken: tuple[Broken, ...] = ()
-    #: Locations of packs that were named and hold none.
-    empty: tuple[Location, ...] = ()
-
-
-def in_use(places: Sequence[Location]) -> InUse:
-    """Find, read and prove the packs of some locations, in their order."""
-    packs: list[Pack] = []
-    broken: list[Broken] = []
-    empty: list[Location] = []
-    for location in places:
-        found = folders(location)
-        if not found and location.kind in (VARIABLE, "--pack"):
-            empty.append(location)
-        for folder in found:
-            try:
-                pack = read(folder, location.kind)
-                trouble = problems(pack)
-            except Failure as failure:
-                trouble = [Problem("", "", str(failure).rstrip("."))]
-            if trouble:
-                broken.append(Broken(folder.name, folder, location.kind, trouble))
-            else:
-                packs.append(pack)
-    return InUse(tuple(packs), tuple(broken), tuple(empty))
-
-
-def named(places: Sequence[str]) -> tuple[Pack, ...]:
-    """The packs in folders that are named. Raises Failure where one cannot be used, or where there is none."""
-    found = in_use([Location("--pack", Path(each)) for each in places])
-    for location in found.empty:
-        raise Failure(*no_pack(location))
-    for broken in found.broken:
-        raise Failure(str(broken), hint(broken))
-    return found.packs
-
-
-def no_pack(location: Location) -> tuple[str, str]:
-    """Message and hint for a location without a pack."""
-    return f"{location.folder} is no contract pack and holds none: a pack is a folder with contract.json.", "`errtriage contracts new NAME` starts one."
-
-
-def hint(broken: Broken) -> str:
-    """Where to read more about what is wrong with a pack."""
-    return f"`errtriage contracts check {shown(broken.folder)}` says all."
+                yield Problem("rules.json", f"{place}/shapes", f"there is no shape `{shape}`", near(shape, shapes))
