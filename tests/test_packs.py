@@ -190,3 +190,9 @@ def test_two_challenges_are_one_list() -> None:
     har = {"log": {"entries": [{"request": {}, "response": {"status": 401, "headers": headers, "content": {}}}]}}
     (verdict,) = triage(har)
     assert (verdict.contract, verdict.shape) == ("oauth", "challenge")
+
+
+@pytest.mark.parametrize("code", ["--5", "-", "٣", "1e3", "-32000 ", "9" * 30, "", "0x1", "−32000"])
+def test_a_code_that_is_no_number_is_in_no_range(code: str) -> None:
+    (verdict,) = triage({"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "m"}})
+    assert (verdict.code or "", verdict.action) == (code, "report")

@@ -104,6 +104,8 @@ CODES = [
     ("\x9b2Jgone", "gone"),
     ("a\x00\x00b", "a\ufffdb"),
     ("a\u202eb", "a\ufffdb"),
+    ("a\u061cb", "a\ufffdb"),
+    ("a\U000e0041b", "a\ufffdb"),
     ("two\r\nlines\tand a tab", "two\nlines\tand a tab"),
     ("tok\x1b[0men=S3CR3T", "token=S3CR3T"),
 ]

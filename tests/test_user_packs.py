@@ -502,6 +502,26 @@ def test_a_pack_cannot_name_a_file_outside_of_itself(project: Path) -> None:
     assert problem(parcels(project)).pointer == "/shapes/0/schema"
 
 
+@pytest.mark.parametrize(
+    "schema", [True, False, {"anyOf": [False, {"type": "array"}]}, {"properties": {"error": False}}, {"not": {}}, {"if": {}, "then": False}]
+)
+def test_a_schema_may_be_true_or_false_anywhere(run: Run, project: Path, schema: Any) -> None:
+    (parcels(project) / "failure.schema.json").write_text(json.dumps(schema))
+    for answer in (BUSY, {"x": 1}):
+        (verdict,) = [
+            json.loads(line) for line in run("explain", "--contract", "parcels", "-f", "json", stdin=json.dumps(answer), cwd=project).stdout.splitlines()
+        ]
+        assert verdict["valid"] is (schema is True or (answer is not BUSY and "properties" in str(schema)))
+        assert run("lint", "--contract", "parcels", "-", stdin=json.dumps(answer), cwd=project).returncode in {0, 1}
+
+
+@pytest.mark.parametrize("entry", [{"code": "X", "from": 1}, {"code": "X", "to": 1}, {"code": "X", "from": 1, "to": 2}, {"from": 2}, {}])
+def test_a_code_is_one_or_a_range(project: Path, entry: dict[str, Any]) -> None:
+    rest = {"group": "busy", "title": "t", "meaning": "m", "say": "s", "source": "docs"}
+    edit(parcels(project), "codes.json", lambda data: data["codes"].append({**rest, **entry}))
+    assert problem(parcels(project)).pointer == "/codes/3"
+
+
 # What a pack can say.
 
 

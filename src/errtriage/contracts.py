@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Condition = Mapping[str, Any]
 
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
+
 #: The most memory of one compiled pattern, in bytes.
 _LARGEST_PATTERN = 1 << 20
 
@@ -107,7 +109,7 @@ class Catalogue:
             return None
         if entry := self._by_code.get(code):
             return entry
-        if code.lstrip("-").isdecimal() and len(code) < 20:
+        if _NUMBER.fullmatch(code):
             number = int(code)
             return next((entry for entry in self._ranges if entry.data["from"] <= number <= entry.data["to"]), None)
         return None

@@ -326,7 +326,7 @@ def _catalogue(codes: Mapping[str, Any]) -> Iterator[Problem]:
             if name in seen:
                 yield Problem("codes.json", place, f"the code `{name}` stands twice", "Drop one.")
             seen.add(name)
-        if "from" in entry and entry["from"] > entry["to"]:
+        if "from" in entry and "to" in entry and entry["from"] > entry["to"]:
             yield Problem("codes.json", place, "the range ends before it begins", "Exchange from and to.")
 
 

@@ -40,7 +40,9 @@ _CODES = (
 )
 _TERMINAL = _Pattern(_CODES, "\x1b", "\x9b")
 # C0 and C1 but tab and newline, DEL, and the marks that turn the direction of text or hide it.
-_CONTROL = _Pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+", "")
+_CONTROL = _Pattern(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]+", ""
+)
 
 
 def clean(text: str) -> str:

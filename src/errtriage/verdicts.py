@@ -374,7 +374,8 @@ def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:
 
 def _nearness(value: Any, shape: Shape) -> tuple[int, bool]:
     """How many members an object shares with what a shape's schema names; of equals, one that any object may be."""
-    shared = sum(name in shape.schema.get("properties", ()) for name in value) if isinstance(value, dict) else -1
+    known = shape.schema.get("properties", ()) if isinstance(shape.schema, Mapping) else ()
+    shared = sum(name in known for name in value) if isinstance(value, dict) else -1
     return shared, "object" in shape.data["on"]
 
 

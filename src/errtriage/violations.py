@@ -101,7 +101,7 @@ def _roots(error: ValidationError) -> Iterator[ValidationError]:
 def _alternatives(errors: Iterable[ValidationError]) -> list[list[ValidationError]]:
     by_branch: dict[Any, list[ValidationError]] = {}
     for error in errors:
-        by_branch.setdefault(error.schema_path[0], []).append(error)
+        by_branch.setdefault(error.schema_path[0] if error.schema_path else None, []).append(error)
     return list(by_branch.values())
 
 
