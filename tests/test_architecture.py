@@ -30,7 +30,7 @@ ALLOWED = {
     "rawhttp": {"boundaries", "challenges", "model", "search"},
     "inputs": {"model"},
     "har": {"challenges", "model"},
-    "packs": {"model"},
+    "packs": {"model", "redact"},
     "completion": {"model", "packs"},
     "contracts": {"cuts", "model", "packs"},
     "challenges": set(),
@@ -149,7 +149,7 @@ ALLOWED = {
     },
     "commands.rules": {"completion", "console", "contracts", "lint", "render.rules_text", "rules", "settings"},
     "commands.codes": {"completion", "console", "contracts", "knowledge", "model", "render.codes_text", "render.jsonl", "verdicts"},
-    "commands.contracts": {"completion", "console", "contracts", "coverage", "model", "packs", "render.contracts_text"},
+    "commands.contracts": {"completion", "console", "contracts", "coverage", "model", "overlay", "packs", "redact", "render.contracts_text"},
     "commands.tree": {"completion", "console", "contracts", "render.tree_graph", "render.tree_text"},
     "commands.scan": {
         "completion",

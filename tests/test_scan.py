@@ -698,3 +698,16 @@ def test_nothing_found_says_what_was_asked_for(run: Run, tmp_path: Path) -> None
 )
 def test_what_makes_no_sense_is_wrong_usage(run: Run, args: list[str]) -> None:
     assert run("scan", *args, stdin=LOG).returncode == 2
+
+
+@pytest.mark.parametrize("tag", ["-x", "/x", ".x", "", "é", " ", "completed ", "completedx", "x"])
+def test_a_tag_is_found_however_it_begins(tag: str) -> None:
+    """The usual tag is not looked for, and nothing else may be taken for it."""
+    line = f"12:00 ERROR {json.dumps({'tag': tag, 'scenario': 'loading', 'operationId': 'abc'}, ensure_ascii=False)}\n".encode()
+    assert scanner_for(Settings()).slice(Slice("-", 0, len(line), 0.0, line)).tally.payloads == 1
+
+
+@pytest.mark.parametrize("error", [-1, 5, True, False, [], ["x"], "x", {}])
+def test_an_error_beside_a_success_is_found_whatever_it_is(error: Any) -> None:
+    line = f"12:00 ERROR {json.dumps({'v': '0.1', 'ok': True, 'operation': 'o', 'result': 1, 'error': error})}\n".encode()
+    assert scanner_for(Settings()).slice(Slice("-", 0, len(line), 0.0, line)).tally.payloads == 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -449,12 +451,22 @@ HOSTILE: list[tuple[str, Any, str]] = [
     ("a reference to another pack", {"$ref": "../http/problem.schema.json"}, "leads to nothing in this file"),
     ("the schema of schemas", {"$ref": "https://json-schema.org/draft/2020-12/schema"}, "leads to nothing in this file"),
     ("a moving reference", {"$dynamicRef": "#x"}, "may not be used"),
-    ("another base", {"$defs": {"a": {"$id": "http://example.org/", "$ref": "#/x"}}}, "a name of its own"),
+    ("another base", {"$defs": {"a": {"$id": "http://example.org/", "$ref": "#/x"}}}, "`\\$id` may not be used"),
     ("patterns in names", {"patternProperties": {"(a+)+$": {}}}, "may not be used"),
     ("more work than it looks", fan_out(), "references written out"),
     ("a pattern of unbounded size", {"pattern": "((a{1000}){1000}){1000}"}, "no usable JSON Schema"),
     ("too deep", deep(300), "nests deeper than"),
     ("control characters", {"title": "\x1b]0;owned\x07"}, "control characters"),
+    ("a member that is called as a keyword is", {"properties": {"properties": {"patternProperties": {"(a+)+$": {}}}}}, "may not be used"),
+    ("a member that is called as data is", {"properties": {"default": {"allOf": [{"$ref": "#/properties/default"}]}}}, "leads back to itself"),
+    ("a reference in another spelling", {"$defs": {"a%41": {}, "aA": {"$ref": "#/$defs/a%41"}}, "$ref": "#/$defs/a%41"}, "leads to nothing in this file"),
+    (
+        "a long chain of references",
+        {"default": {**{f"d{i}": {"$ref": f"#/default/d{i + 1}"} for i in range(600)}, "d600": {}}, "allOf": [{"$ref": "#/default/d400"}, {"$ref": "#/default/d0"}]},
+        "too many references",
+    ),
+    ("another kind of schema", {"$schema": "http://json-schema.org/draft-07/schema#"}, "another kind of JSON Schema"),
+    ("another kind of schema inside", {"properties": {"a": {"$schema": "https://json-schema.org/draft/2020-12/schema"}}}, "another kind of JSON Schema"),
     ("too many patterns", {"anyOf": [{"pattern": f"a{i}"} for i in range(500)]}, "patterns"),
 ]  # fmt: skip
 
@@ -487,14 +499,94 @@ def test_a_pattern_that_would_run_away_does_not(run: Run, project: Path) -> None
 
 def test_a_file_that_is_huge_or_none_is_refused(run: Run, project: Path) -> None:
     (parcels(project) / "codes.json").write_bytes(b" " * (2 << 20))
-    assert b"parcels/codes.json is larger than 1 MiB" in run("explain", stdin="x", cwd=project).stderr
+    assert b"parcels/codes.json is larger than 512 KiB" in run("explain", stdin="x", cwd=project).stderr
     (parcels(project) / "codes.json").unlink()
     if hasattr(os, "mkfifo"):
         os.mkfifo(parcels(project) / "codes.json")
         assert b"parcels/codes.json is no file" in run("explain", stdin="x", cwd=project).stderr
-    for number in range(2100):
+    for number in range(1100):
         (parcels(project) / f"s{number}.schema.json").touch()
-    assert b"has more than 2,000 files" in run("explain", stdin="x", cwd=project).stderr
+    assert b"has more than 1,000 files" in run("explain", stdin="x", cwd=project).stderr
+
+
+LARGE: list[tuple[str, str, Any]] = [
+    ("names", "codes.json", lambda _: {f"n{i}": 1 for i in range(30_000)}),
+    ("codes that are none", "codes.json", lambda data: {**data, "codes": [0] * 100_000}),
+    ("groups that are not there", "codes.json", lambda data: {**data, "codes": [{**data["codes"][0], "code": f"c{i}", "group": f"x{i}"} for i in range(1900)]}),
+    ("long names", "codes.json", lambda data: {**data, "groups": [*data["groups"], {"name": "ab" * 40_000, "title": "t", "source": "docs"}], "codes": [{**data["codes"][0], "group": "ba" * 40_000}]}),
+    ("nodes", "tree.json", lambda data: {**data, "nodes": {f"a{i}": {**data["nodes"]["code"], "otherwise": {"answer": "x", "to": f"a{(i + 1) % 300}"}} for i in range(300)}}),
+    ("markers", "contract.json", lambda data: {**data, "shapes": [{**data["shapes"][0], "name": f"s{i}", "markers": [{"member": f"m{j}", "begins": [f'"{k}' for k in range(50)]} for j in range(30)]} for i in range(20)]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "made"), [each[1:] for each in LARGE], ids=[each[0] for each in LARGE])
+def test_a_large_pack_is_refused_before_it_takes_long(run: Run, project: Path, file: str, made: Callable[[Any], Any]) -> None:
+    path = parcels(project) / file
+    path.write_text(json.dumps(made(json.loads(path.read_text()))))
+    began = time.monotonic()
+    done = run("scan", "-f", "json", "-", stdin=json.dumps(BUSY), cwd=project)
+    assert (done.returncode, done.stderr.count(b"cannot be used")) == (0, 1)
+    assert len(done.stderr) < 2000
+    assert time.monotonic() - began < 20  # a hundred times less than it took
+
+
+def test_a_payload_cannot_make_a_schema_slow(run: Run, project: Path) -> None:
+    edit(parcels(project), "failure.schema.json", lambda data: data["properties"].update(items={"uniqueItems": True}))
+    answer = {**BUSY, "items": [*({"a": i} for i in range(4000)), {"a": 0}]}
+    began = time.monotonic()
+    assert b'"keyword":"uniqueItems"' in run("explain", "-f", "json", stdin=json.dumps(answer), cwd=project).stdout
+    assert time.monotonic() - began < 10
+
+
+def test_a_link_that_leads_out_of_a_pack_is_not_followed(run: Run, project: Path) -> None:
+    (project / "private.json").write_text('{"aws_key": 1}')
+    (parcels(project) / "codes.json").unlink()
+    (parcels(project) / "codes.json").symlink_to(project / "private.json")
+    done = run("explain", stdin="x", cwd=project)
+    assert b"codes.json leads out of its pack" in done.stderr
+    assert b"aws_key" not in done.stderr
+    (project / "meta").mkdir()
+    (project / "there").symlink_to(project / "meta")
+    (project / "packs").mkdir()
+    (project / "packs" / "meta").symlink_to(project / "meta")
+    start("second", project / "packs")
+    assert list((project / "meta").iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_tab_waits_for_nothing_and_offers_no_control(run: Run, project: Path) -> None:
+    env = {"_ERRTRIAGE_COMPLETE": "complete_bash", "COMP_WORDS": "errtriage explain --contract z", "COMP_CWORD": "3"}
+    edit(parcels(project), "contract.json", lambda data: data.update(name="zz\x1b]0;owned\x07\nmore", tools={"zt\x1b[31m": "a"}))
+    assert run(env=env, cwd=project).stdout.strip() == b""
+    (parcels(project) / "codes.json").unlink()
+    os.mkfifo(parcels(project) / "codes.json")
+    assert run(env={**env, "COMP_WORDS": "errtriage codes VERS", "COMP_CWORD": "2"}, cwd=project).stdout.strip() == b"VERSION_CONFLICT"
+
+
+def test_what_a_bundled_pack_hides_stays_hidden(run: Run, project: Path) -> None:
+    start("ovstorage", project / ".errtriage")
+    answer = {**BUSY, "service": "ovstorage", "error": {"code": "BUSY", "message": "see https://h/x?X-Amz-Signature=abcdef0123456789&a=1"}}
+    shown = run("explain", stdin=json.dumps(answer), cwd=project).stdout
+    assert b"X-Amz-Signature=REDACTED" in shown
+
+
+def test_where_packs_cannot_be_looked_for_there_are_none(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    code = (
+        "import os, sys; os.chdir(sys.argv[1]); os.rmdir(sys.argv[1]); sys.argv = ['errtriage', 'explain', '-f', 'json']; from errtriage.cli import app; app()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], input=b'{"error": "rate_limited"}', capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert run("explain", "-f", "json", stdin='{"error": "rate_limited"}', env={"ERRTRIAGE_PACKS": "/root/none/\0"[:10]}).returncode == 0
+
+
+def test_a_check_by_name_is_of_the_pack_that_would_be_used(run: Run, project: Path) -> None:
+    start("mcp", project / ".errtriage")
+    edit(project / ".errtriage" / "mcp", "tree.json", lambda data: data.update(root="x"))
+    for name in ("mcp", str(project / ".errtriage" / "mcp" / "contract.json")):
+        done = run("contracts", "check", name, cwd=project)
+        assert (done.returncode, b"there is no node `x`" in done.stdout) == (1, True)
 
 
 def test_a_pack_cannot_name_a_file_outside_of_itself(project: Path) -> None:
@@ -598,6 +690,9 @@ CONDITIONS: list[tuple[str, Any, list[Any]]] = [
     ("what a text ends with", {"required": ["message"], "properties": {"message": {"pattern": "z$"}}}, ["az", "za", "1z", "z1"]),
     ("whether a number is a multiple", {"required": ["number"], "properties": {"number": {"multipleOf": 5}}}, [5, 6, 10, 11, 0, 2.5]),
     ("whether a number is large", {"required": ["number"], "properties": {"number": {"minimum": 100}}}, [99, 100, 101, -1, 99.5]),
+    ("how long a delay is", {"required": ["retry_ms"], "properties": {"retry_ms": {"minimum": 60000}}}, [30, 600, "30", "600", None]),
+    ("an item by its number", {"required": ["first"], "properties": {"first": {"const": "x"}}}, [["x"], ["y"], ["y", "x"]]),
+    ("what blanks are", {"required": ["message"], "properties": {"message": {"pattern": "\\S"}}}, [" ", "\x1c", "", "a"]),
     ("whether there is a delay", {"required": ["pause_ms"]}, ["30s", "30", "soon", "31s", "-1s", 5]),
     ("whether there are seconds", {"required": ["retry_ms"]}, [30, "30", "30s", -1, 1.5, None, "x1"]),
 ]
@@ -606,13 +701,17 @@ CONDITIONS: list[tuple[str, Any, list[Any]]] = [
 @pytest.mark.parametrize(("condition", "values"), [each[1:] for each in CONDITIONS], ids=[each[0] for each in CONDITIONS])
 def test_scan_remembers_records_by_all_that_a_pack_asks(run: Run, project: Path, condition: Any, values: list[Any]) -> None:
     """Lines that are alike but for what decides: scan counts each as explain reads it."""
-    fields = {name: {"at": [f"/{name}"], "type": [kind]} for name, kind in (("list", "array"), ("number", "number"))} | {
-        "pause_ms": {"at": ["/pause"], "type": ["duration"]}
-    }
+    fields = (
+        {name: {"at": [f"/{name}"], "type": [kind]} for name, kind in (("list", "array"), ("number", "number"))}
+        | {"first": {"at": ["/list/0"], "type": ["string"]}}
+        | {"pause_ms": {"at": ["/pause"], "type": ["duration"]}}
+    )
     edit(parcels(project), "contract.json", lambda data: data["shapes"][0]["fields"].update(fields))
     edit(parcels(project), "tree.json", lambda data: data["nodes"]["code"]["branches"].insert(0, {"when": condition, "answer": "as asked", "to": "report"}))
     answers = [{**BUSY, "error": {"code": "BUSY", "message": value, "retry_after": value}, "list": value, "number": value, "pause": value} for value in values]
-    log = "".join(f"2026-11-30T09:00:0{i % 10}Z ERROR {json.dumps(answers[i % len(answers)])}\n" for i in range(7 * len(answers)))
+    # Only what comes after three ids of a group is counted by what is remembered.
+    lines = [{**answers[i % len(answers)], "request_id": f"r-{i}"} for i in range(9 * len(answers))]
+    log = "".join(f"2026-11-30T09:00:0{i % 10}Z ERROR {json.dumps(line)}\n" for i, line in enumerate(lines))
     explained = [json.loads(line)["action"] for line in run("explain", "-f", "json", stdin=log, cwd=project).stdout.splitlines()]
     assert len(set(explained)) == 2
     counted = json.loads(run("scan", "-f", "json", "-", stdin=log, cwd=project).stdout)["by_action"]

@@ -44,7 +44,7 @@ def triage(
     if packs:
         from errtriage.overlay import named
 
-        contracts = with_packs(named(packs))
+        contracts = with_packs(named([packs] if isinstance(packs, str) else packs))
     else:
         contracts = with_packs(())
     worker = Triage(contracts, forced=contracts.get(contract) if contract else None, tool=tool, http=Http.known(status, headers))

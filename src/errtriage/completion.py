@@ -7,12 +7,13 @@ the command line itself. What cannot be read is not offered.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from errtriage.model import Action, Outcome
-from errtriage.packs import LARGEST_FILE, folders, locations, packs_folder
+from errtriage.model import Action, Failure, Outcome
+from errtriage.packs import folders, locations, packs_folder, read_file
 
 
 def _packs() -> dict[str, Path]:
@@ -21,15 +22,15 @@ def _packs() -> dict[str, Path]:
     for location in locations():
         for folder in folders(location):
             name = _read(folder / "contract.json").get("name")
-            if isinstance(name, str):
+            if isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name):
                 found[name] = folder
     return found
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_bytes()) if path.stat().st_size <= LARGEST_FILE else {}
-    except (OSError, ValueError, RecursionError):
+        value = json.loads(read_file(path))
+    except (Failure, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -77,4 +78,6 @@ def complete_rule(incomplete: str) -> list[str]:
 def complete_tool(incomplete: str) -> list[str]:
     """Tools, and classes of tools."""
     packs = [_read(folder / "contract.json") for folder in _packs().values()]
-    return _beginning(incomplete, (name for kind in ("tools", "classes") for pack in packs if isinstance(pack.get(kind), dict) for name in pack[kind]))
+    return _beginning(
+        incomplete, (name for kind in ("tools", "classes") for pack in packs if isinstance(pack.get(kind), dict) for name in pack[kind] if name.isprintable())
+    )

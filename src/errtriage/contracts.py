@@ -233,10 +233,10 @@ class Contract:
 class Contracts:
     """The packs of a run, the most specific first."""
 
-    def __init__(self, packs: list[Contract]) -> None:
+    def __init__(self, packs: list[Contract], secret_parameters: frozenset[str] = frozenset()) -> None:
         self.packs = sorted(packs, key=lambda pack: (pack.data["rank"], pack.name))
         self.classes = frozenset(name for pack in self.packs for name in pack.data.get("classes", {}))
-        self.secret_parameters = frozenset(name for pack in self.packs for name in pack.secret_parameters)
+        self.secret_parameters = secret_parameters.union(*(pack.secret_parameters for pack in self.packs))
         #: Where the packs are from that are not bundled, in words, by their names.
         self.origins = {pack.name: pack.origin for pack in self.packs if pack.origin}
 
@@ -294,4 +294,5 @@ def with_packs(packs: tuple[Pack, ...]) -> Contracts:
     for pack in packs:
         contract = Contract(Path(pack.folder), dict(pack.files), pack.origin)
         by_name[contract.name] = contract
-    return Contracts(list(by_name.values()))
+    # What a bundled pack hides stays hidden, also where another stands in its place.
+    return Contracts(list(by_name.values()), bundled().secret_parameters)

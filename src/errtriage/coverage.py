@@ -4,6 +4,7 @@ finds what is to be found, and no other contract loses a payload.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -153,7 +154,10 @@ def _example(example: _Example, contract: Contract, triage: Triage, seen: list[_
             continue
         hint = f"The way was: {way}" if at in {("action",), ("outcome",)} else ""
         yield Problem(file, place + pointer(("expect", *at)), f"expects {_json(wanted)}, and the verdict has {_json(there)}", hint)
-    if verdict.code is not None and verdict.code.lower() in verdict.say.lower():
+    if not verdict.valid and "valid" not in example.data["expect"]:
+        broken = "; ".join(f"{each.pointer or 'all of it'}: {each.message}" for each in verdict.violations[:3])
+        yield Problem(file, f"{place}/input", f"does not satisfy {judged.shape.data['schema']} ({broken})", 'Mend one of them, or expect "valid": false.')
+    if verdict.code and not verdict.code.islower() and re.search(rf"(?<!\w){re.escape(verdict.code)}(?!\w)", verdict.say):
         yield Problem(file, f"{place}/input", f"the plain words say the code: “{verdict.say}”", "`say` is for an end user, who does not know codes.")
 
 

@@ -28,6 +28,8 @@ _CUT_BY_DOCKER = re.compile(rb'(?:[^n]|[^\\]n)", ?"stream"')
 _RARE = ('" ', '"\n', '"\r', '"\t', '":\n', '":\r', '":\t', '":  ', "' ", "':\n", ":\n", "\\", '":\\', '": \\', "':\\", "&quot", "”", "’")
 #: One character between a name and its value, also where it is written as an escape.
 _GAP = r"(?:[^a-zA-Z0-9_]|(?<=\\)(?:u00[0-9a-fA-F]{2}|[bfnrt])|(?<=&)(?:quot|#34)(?=;))"
+#: How many letters of excepted words become a pattern; more than that Hyperscan may refuse.
+_MOST_EXCEPTED = 60
 #: How Python writes what JSON writes otherwise.
 _PYTHON = {"false": "False", "true": "True", "null": "None"}
 
@@ -63,14 +65,14 @@ def _usual(marker: Mapping[str, Any]) -> list[str]:
 
 def _unusual(marker: Mapping[str, Any]) -> str:
     """A pattern for what ``_usual`` finds, without the texts that the marker excepts."""
-    return rf"""{marker["member"]}["']?[:=] ?["']{_other(marker["except"], first=True)}"""
+    return rf"""{marker["member"]}["']?[:=] ?["']{_other(marker["except"])}"""
 
 
-def _other(words: list[str], *, first: bool = False) -> str:
+def _other(words: list[str]) -> str:
     """A pattern for the begin of any text but these words."""
     starts = sorted({word[:1] for word in words if word})
     # Behind the last letter of a word another one makes it another word; before, whatever is no letter of it.
-    none = "[^" + "".join(starts) + "]" if starts and not first else "[" + "".join(sorted({*ascii_letters, *digits, "_"} - set(starts))) + "]"
+    none = "[^" + "".join(starts) + "]" if starts else "[" + "".join(sorted({*ascii_letters, *digits, "_"})) + "]"
     more = [start + _other([word[1:] for word in words if word.startswith(start)]) for start in starts]
     return f"(?:{'|'.join([none, *more])})"
 
@@ -100,7 +102,7 @@ class Search:
                 for data in shape.data.get("markers", ()):
                     words = tuple(word.encode() for word in data.get("with", ()))
                     # A member whose usual value is none that is looked for would be found on every other line.
-                    by_pattern = "except" in data and hyperscan
+                    by_pattern = hyperscan and 0 < sum(map(len, data.get("except", ()))) <= _MOST_EXCEPTED
                     if by_pattern:
                         patterns[_unusual(data)] = words
                     for literal in _rare(data) if by_pattern else _literals(data):

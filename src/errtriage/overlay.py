@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from errtriage.model import Failure
-from errtriage.packs import VARIABLE, Location, Pack, folders, read, shown
+from errtriage.packs import VARIABLE, Location, Pack, folders, read, read_file, shown
 from errtriage.proof import problems
 from errtriage.safety import Problem
+
+#: How much is said of one problem, in characters.
+_LONGEST = 300
 
 
 class Broken(NamedTuple):
@@ -22,9 +26,10 @@ class Broken(NamedTuple):
 
     def __str__(self) -> str:
         first = self.problems[0]
-        where = " ".join(filter(None, (first.file, first.pointer)))
+        where = " ".join(filter(None, (first.file, first.pointer[:_LONGEST])))
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"The contract pack {shown(self.folder)} cannot be used: {where}: {first.message}{more}."
+        what = f"{where}: {first.message[:_LONGEST]}{more}" if where else first.message
+        return f"The contract pack {shown(self.folder)} cannot be used: {what}{'' if what.endswith(('.', '?')) else '.'}"
 
 
 class InUse(NamedTuple):
@@ -48,14 +53,24 @@ def in_use(places: Sequence[Location]) -> InUse:
         for folder in found:
             try:
                 pack = read(folder, location.kind)
-                trouble = problems(pack)
+                trouble = problems(pack, 20)
             except Failure as failure:
                 trouble = [Problem("", "", str(failure).rstrip("."))]
             if trouble:
-                broken.append(Broken(folder.name, folder, location.kind, trouble))
+                broken.append(Broken(called(folder), folder, location.kind, trouble))
             else:
                 packs.append(pack)
     return InUse(tuple(packs), tuple(broken), tuple(empty))
+
+
+def called(folder: Path) -> str:
+    """What a pack calls its contract, as far as that can be read; else the name of its folder."""
+    try:
+        value = json.loads(read_file(folder / "contract.json", folder))
+    except (Failure, ValueError, RecursionError):
+        return folder.name
+    name = value.get("name") if isinstance(value, dict) else None
+    return name if isinstance(name, str) else folder.name
 
 
 def named(places: Sequence[str]) -> tuple[Pack, ...]:

@@ -10,18 +10,20 @@ import re
 import stat
 from codecs import BOM_UTF8
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from errtriage.model import Failure
+from errtriage.redact import clean
 
 #: A project's folder with packs, beside its sources.
 PROJECT_FOLDER = ".errtriage"
 #: Names further folders, separated as in PATH.
 VARIABLE = "ERRTRIAGE_PACKS"
-#: Bounds of a pack, so that a hostile one cannot exhaust anything: bytes of a file, files of a pack.
-LARGEST_FILE, MOST_FILES = 1 << 20, 2000
+#: Bounds of a pack, so that a hostile one cannot exhaust anything: bytes of a file, bytes of all but the examples, files.
+LARGEST_FILE, LARGEST_PACK, MOST_FILES = 1 << 19, 1 << 22, 1000
 
 
 class Location(NamedTuple):
@@ -59,13 +61,17 @@ def user_folder() -> Path:
     """The user's folder with packs, whether it is there or not."""
     from platformdirs import user_config_path
 
-    return user_config_path("errtriage")
+    try:
+        return user_config_path("errtriage")
+    except RuntimeError:  # nobody knows where home is
+        return Path(os.devnull) / "errtriage"
 
 
 def locations(named: Sequence[str] = ()) -> list[Location]:
     """Where packs are looked for beyond the bundled ones; a later one goes before an earlier one. ``named`` is ``--pack``."""
     found = [Location("user", user_folder())]
-    found += [Location("project", folder) for folder in [project_folder(Path.cwd())] if folder]
+    with suppress(OSError):  # the working folder is gone, or nobody may look into it: then it belongs to no project
+        found += [Location("project", folder) for folder in [project_folder(Path.cwd())] if folder]
     found += [Location(VARIABLE, Path(each)) for each in os.environ.get(VARIABLE, "").split(os.pathsep) if each]
     return found + [Location("--pack", Path(each)) for each in named]
 
@@ -79,7 +85,8 @@ def project_folder(folder: Path) -> Path | None:
     for each in (folder, *folder.parents):
         found = each / PROJECT_FOLDER
         if found.is_dir():
-            if not hasattr(os, "getuid") or found.stat().st_uid in (os.getuid(), 0, folder.stat().st_uid):
+            # Of a link it counts who made it, and not whose folder it leads to.
+            if not hasattr(os, "getuid") or found.lstat().st_uid in (os.getuid(), 0, folder.stat().st_uid):
                 return found
             return None
     return None
@@ -89,9 +96,9 @@ def folders(location: Location) -> list[Path]:
     """The packs of a location: the folder itself, or those in it. Empty where there are none."""
     if location.folder.name == "contract.json":
         return [location.folder.parent]
-    if (location.folder / "contract.json").is_file():
-        return [location.folder]
     try:
+        if (location.folder / "contract.json").is_file():
+            return [location.folder]
         return sorted(each.parent for each in location.folder.glob("*/contract.json"))
     except OSError:
         return []
@@ -101,7 +108,10 @@ def read(folder: Path, kind: str) -> Pack:
     """Read a pack's files but its examples. Raises Failure for one that cannot be read or is past a bound."""
     names = [name for name in ("contract.json", "codes.json", "tree.json", "rules.json") if (folder / name).exists()]
     names += [path.name for path in within_bound(folder, "*.schema.json")]
-    return Pack(str(folder), f"{shown(folder)} ({kind})", tuple((name, read_file(folder / name)) for name in names))
+    files = tuple((name, read_file(folder / name, folder)) for name in names)
+    if sum(len(data) for _, data in files) > LARGEST_PACK:
+        raise Failure(f"{shown(folder)} is larger than {LARGEST_PACK >> 20} MiB.", "A pack is far smaller; is this the right folder?")
+    return Pack(str(folder), f"{shown(folder)} ({kind})", files)
 
 
 def within_bound(folder: Path, pattern: str) -> list[Path]:
@@ -112,9 +122,13 @@ def within_bound(folder: Path, pattern: str) -> list[Path]:
     return paths
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of one file of a pack. Raises Failure where it is no file, cannot be read or is too large."""
+def read_file(path: Path, folder: Path | None = None) -> bytes:
+    """The bytes of one file of a pack. Raises Failure where it is no file, cannot be read, is too large or is a link that
+    leads out of the pack's ``folder``.
+    """
     try:
+        if folder is not None and not path.resolve().is_relative_to(folder.resolve()):
+            raise Failure(f"{shown(path)} leads out of its pack.", "A pack is made of files of its own.")
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Failure(f"{shown(path)} is no file.", "A pack is made of plain files.")
@@ -122,7 +136,7 @@ def read_file(path: Path) -> bytes:
     except OSError as error:
         raise Failure(f"{shown(path)} cannot be read: {error.strerror}.") from None
     if len(data) > LARGEST_FILE:
-        raise Failure(f"{shown(path)} is larger than {LARGEST_FILE >> 20} MiB.", "A pack's file is far smaller; split it or take examples out.")
+        raise Failure(f"{shown(path)} is larger than {LARGEST_FILE >> 10} KiB.", "A pack's file is far smaller; split it or take examples out.")
     return data.removeprefix(BOM_UTF8)  # as editors on Windows write it
 
 
@@ -133,6 +147,10 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def shown(path: Path) -> str:
     """A path as a person would write it: from the working folder or from home, where it lies there or in its project."""
+    return clean(_short(path))
+
+
+def _short(path: Path) -> str:
     try:
         here, home = Path.cwd(), Path.home()
     except (OSError, RuntimeError):  # the working folder is gone, or nobody knows where home is
@@ -143,6 +161,10 @@ def shown(path: Path) -> str:
     if above:
         return os.path.relpath(path, here)
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
+
+
+#: The schemas that the files of a pack name for editors.
+_FOR_EDITORS = tuple(f"{name}.schema.json" for name in ("codes", "contract", "example", "rules", "texts", "tree"))
 
 
 def start(name: str, parent: Path) -> Path:
@@ -159,8 +181,10 @@ def start(name: str, parent: Path) -> Path:
     try:
         for source in sorted(template.rglob("*.json")):
             _write(folder / source.relative_to(template), source.read_text(encoding="utf-8").replace("NAME", name))
-        for source in sorted((packs_folder() / "meta").glob("*.json")):
-            _write(parent / "meta" / source.name, source.read_text(encoding="utf-8"))
+        meta = parent / "meta"
+        for schema in () if meta.is_symlink() else _FOR_EDITORS:
+            if not (meta / schema).exists():  # what is there may be somebody's own
+                _write(meta / schema, (packs_folder() / "meta" / schema).read_text(encoding="utf-8"))
     except OSError as error:
         raise Failure(f"{shown(folder)} cannot be written: {error.strerror}.") from None
     return folder

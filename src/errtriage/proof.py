@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema_rs
+import orjson
 
 from errtriage import facts
 from errtriage.contracts import Contract, bundled, load, names_in
@@ -24,6 +26,10 @@ from errtriage.wording import READY, alternatives, facts_in
 
 #: How many patterns a pack may have.
 _MOST_PATTERNS = 200
+#: How many things that are wrong are said, and how many words to search for a pack may have in all.
+_MOST_PROBLEMS, _MOST_WORDS = 50, 500
+#: What is wrong with a file larger than this, in bytes, is said in the words of the fast validator.
+_LARGEST_EXPLAINED = 100_000
 #: Which types a fact may have that is printed.
 _PRINTED = {
     "code": {"string", "integer"}, "operation": {"string"}, "resource": {"string"}, "message": {"string", "list"}, "retryable": {"boolean"},
@@ -36,8 +42,8 @@ _ALSO_FIELDS = {"http_status", "method", "operation", "tool"}
 _DELAYS = {"integer", "positive-integer", "seconds", "duration"}
 
 
-def problems(pack: Pack) -> list[Problem]:
-    """Everything for which a pack cannot be used; empty for one that can."""
+def problems(pack: Pack, most: int = _MOST_PROBLEMS) -> list[Problem]:
+    """For what a pack cannot be used, at most so many things; empty for one that can be."""
     values: dict[str, Any] = {}
     found: list[Problem] = []
     for name, data in pack.files:
@@ -49,7 +55,7 @@ def problems(pack: Pack) -> list[Problem]:
     found = [each for name, value in values.items() if f"{name.removesuffix('.json')}.schema.json" in _META for each in held(name, value)]
     if found:
         return found
-    found = list(_catalogue(values["codes.json"]))
+    found = list(islice(_catalogue(values["codes.json"]), most))
     if found:  # all that follows finds codes by their groups
         return found
     contract = Contract(Path(pack.folder), dict(pack.files), pack.origin)
@@ -60,7 +66,7 @@ def problems(pack: Pack) -> list[Problem]:
         _conditions(contract, values),
         _names(contract, values),
     )
-    return [*(each for check in checks for each in check), *tree(contract.tree), *_rules(contract)]
+    return list(islice(chain(*checks, tree(contract.tree), _rules(contract)), most))
 
 
 _NEEDED = ("contract.json", "codes.json", "tree.json")
@@ -82,13 +88,16 @@ def held(file: str, value: Any, kind: str = "") -> list[Problem]:
     schema, validator = _meta(name)
     if validator.is_valid(value):
         return []
+    if len(orjson.dumps(value)) > _LARGEST_EXPLAINED:
+        errors = islice(validator.iter_errors(value), _MOST_PROBLEMS)
+        return [Problem(file, pointer(each.instance_path), clean(each.message)[:300]) for each in errors]
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
     from referencing import Resource
 
     from errtriage.violations import explain
 
     registry = REGISTRY.with_resource("texts.schema.json", Resource.from_contents(load(packs_folder() / "meta" / "texts.schema.json")))
-    found = explain(schema, value, clean, registry)
+    found = explain(schema, value, clean, registry, _MOST_PROBLEMS)
     # Said once; it holds of all.
     hint = f"meta/{name} beside the pack describes this file, and an editor that follows `$schema` checks it as you write."
     return [Problem(file, each.pointer, each.message, hint if each is found[-1] else "") for each in found]
@@ -280,6 +289,10 @@ def _names(contract: Contract, values: Mapping[str, Any]) -> Iterator[Problem]:
     """Facts that texts and leaves name, and the types of those that are printed or that are delays."""
     known = _facts(contract)
     ready = known | READY
+    markers = [marker for shape in contract.data["shapes"] for marker in shape.get("markers", ())]
+    words = sum(len(marker.get(kind, ())) for marker in markers for kind in ("begins", "except", "with")) + len(markers)
+    if words > _MOST_WORDS:
+        yield Problem("contract.json", "/shapes", f"the markers have {words} words, more than {_MOST_WORDS}", "Name what is rare, and less of it.")
     for file, place, text in _every_text(values):
         for name in sorted(facts_in(text) - ready):
             yield Problem(file, pointer(place), f"names {{{name}}}, which nothing gives, so that it would never be said", near(name, ready) or _FACTS)
@@ -288,7 +301,7 @@ def _names(contract: Contract, values: Mapping[str, Any]) -> Iterator[Problem]:
     types = {(name, kind) for shape in contract.shapes for name, field in shape.data["fields"].items() for kind in field["type"]}
     for number, shape in enumerate(contract.shapes):
         for name, field in shape.data["fields"].items():
-            if name in facts.GENERAL - _ALSO_FIELDS:
+            if name in (facts.GENERAL - _ALSO_FIELDS) | READY:
                 at_field = pointer(["shapes", number, "fields", name])
                 yield Problem(
                     "contract.json", at_field, f"`{name}` is the name of a general fact, which would stand in where the field is absent", "Rename it."

@@ -110,7 +110,7 @@ def _first_place(at: Any, target: Any, words: Words) -> str:
 
 def _at(place: str, places: Mapping[str, Any]) -> Any:
     wrapper, colon, path = place.partition(":")
-    return follow(places.get(wrapper, {}), path) if colon else follow(places["payload"], place)
+    return follow(places.get(wrapper, {}), path) if colon and not place.startswith("/") else follow(places["payload"], place)
 
 
 def _differ(left: Any, right: Any) -> bool:

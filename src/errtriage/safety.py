@@ -5,6 +5,7 @@ and schemas that lead nowhere else, never round in circles, and make no more wor
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -17,6 +18,10 @@ from errtriage.redact import clean
 
 #: Bounds: how deep a file nests, how many parts a schema has with its references written out.
 _DEEPEST, _LARGEST_SCHEMA = 60, 20_000
+#: What is shown of what is wrong: characters of a message, misspelt keywords; and among how many names a near one is sought.
+_LONGEST_MESSAGE, _MOST_MISSPELT, _MOST_NAMES = 300, 20, 500
+#: Where a text may have several lines: examples, and what is never printed.
+_MAY_HAVE_LINES = frozenset(("bad", "good", "input", "$comment", "description"))
 #: Keywords that a pack's schemas may not have, each with why.
 _REFUSED = {
     "$dynamicRef": "it leads to another place each time; use $ref into $defs",
@@ -24,9 +29,10 @@ _REFUSED = {
     "patternProperties": "use propertyNames or additionalProperties",
     "unevaluatedProperties": "use additionalProperties",
     "unevaluatedItems": "use items",
+    "$dynamicAnchor": "name the part in $defs",
+    "$anchor": "name the part in $defs",
+    "$id": "leave it out",
 }
-#: Parts of a schema in which nothing is a schema.
-_DATA = ("const", "enum", "default", "examples")
 
 
 #: The names and indices that lead to a part of a file.
@@ -47,9 +53,11 @@ def parsed(name: str, data: bytes) -> tuple[list[Problem], Any]:
     twice: list[str] = []
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [each for each, _ in pairs]
-        twice.extend(each for each in set(names) if names.count(each) > 1)
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice.extend(name for name, count in counts.items() if count > 1)
+        return found
 
     try:
         value = orjson.loads(data)
@@ -60,8 +68,11 @@ def parsed(name: str, data: bytes) -> tuple[list[Problem], Any]:
         line = data[: getattr(error, "pos", 0)].count(b"\n") + 1
         message = f"is not JSON: {str(error).partition(':')[0]}, line {line}"
         return [Problem(name, "", message, "Correct it; JSON has no comments and no comma after the last.")], None
-    found = [Problem(name, "", f"the name `{clean(each)}` stands twice in one object", "Only the last would count; rename or drop one.") for each in twice]
-    bad = next((place for place, text in _texts_of(value, ()) if _unprintable(text)), None)
+    found = [
+        Problem(name, "", f"the name `{clean(each)}` stands twice in one object", "Only the last would count; rename or drop one.")
+        for each in twice[:_MOST_MISSPELT]
+    ]
+    bad = next((place for place, text in _texts_of(value, ()) if _unprintable(text, lines=bool(_MAY_HAVE_LINES & {*place}))), None)
     if bad is not None:
         found.append(Problem(name, pointer(bad), "holds control characters", "Texts of a pack are printed; write them without."))
     return found, value
@@ -94,114 +105,117 @@ def _texts_of(value: Any, at: Place) -> Iterator[tuple[Place, str]]:
         yield from _texts_of(member, place)
 
 
-def _unprintable(text: str) -> bool:
+def _unprintable(text: str, *, lines: bool) -> bool:
     if text.isprintable():
         return False
-    plain = text.replace("\r", "").replace("\n", "").replace("\t", "")
-    return clean(plain) != plain
+    plain = text.replace("\r", "").replace("\n", "").replace("\t", "") if lines else text
+    return clean(plain) != plain or (not lines and any(each in plain for each in "\r\n"))
 
 
 def check_schema(file: str, place: str, schema: Any) -> Iterator[Problem]:
     """What is wrong with a schema: that it is none, that it leads out of itself or round in circles, that it is too large."""
-    if (trouble := _unfolded(schema)) is not None:
-        yield Problem(file, place + trouble[0], trouble[1], trouble[2])
+    walk = _Walk(schema)
+    try:
+        walk.measure(schema, ())
+    except _Trouble as trouble:
+        at, message, hint = trouble.args
+        yield Problem(file, place + at, message, hint)
         return
-    yield from (
-        Problem(file, place + pointer(at), f"`{word}` is no keyword of JSON Schema", f"Did you mean `{near}`?") for at, word, near in _misspelt(schema, ())
-    )
+    yield from (Problem(file, place + pointer(at), f"`{word}` is no keyword of JSON Schema", f"Did you mean `{meant}`?") for at, word, meant in walk.misspelt)
     try:
         compiled(schema)
     except (ValueError, TypeError) as error:
-        lines = str(error).splitlines()
+        line = clean(str(error).partition("\n")[0])[:_LONGEST_MESSAGE]
         hint = "Patterns have no lookaround and no backreferences, and are of bounded size."
-        yield Problem(file, place, f"is no usable JSON Schema: {clean(lines[0])}", hint)
+        yield Problem(file, place, f"is no usable JSON Schema: {line}", hint)
 
 
-#: The keywords of JSON Schema 2020-12 that packs use.
-_KEYWORDS = (
-    "$comment", "$defs", "$id", "$ref", "$schema", "additionalProperties", "allOf", "anyOf", "const", "contains", "contentEncoding", "contentMediaType",
-    "contentSchema", "default", "dependentRequired", "dependentSchemas", "deprecated", "description", "else", "enum", "examples", "exclusiveMaximum",
-    "exclusiveMinimum", "format", "if", "items", "maxContains", "maximum", "maxItems", "maxLength", "maxProperties", "minContains", "minimum", "minItems",
-    "minLength", "minProperties", "multipleOf", "not", "oneOf", "pattern", "prefixItems", "properties", "propertyNames", "readOnly", "required", "then",
-    "title", "type", "uniqueItems", "writeOnly",
-)  # fmt: skip
-#: Keywords under which names are those of members.
-_NAMED = ("properties", "$defs", "dependentSchemas", "dependentRequired")
-
-
-def _misspelt(schema: Any, at: Place) -> Iterator[tuple[Place, str, str]]:
-    """Names that stand for a keyword and are none, but like one: an annotation of one's own may have any other name."""
-    if isinstance(schema, dict) and (not at or at[-1] not in _NAMED or (len(at) > 1 and at[-2] in _NAMED)):
-        for word in schema:
-            if word not in _KEYWORDS and (near := get_close_matches(word, _KEYWORDS, 1, 0.75)):
-                yield (*at, word), word, near[0]
-    for place, member in children(at, schema):
-        if place[-1] not in _DATA:
-            yield from _misspelt(member, place)
+#: The keywords of JSON Schema 2020-12 that packs use, by what stands under them: a schema, a list of schemas, schemas by
+#: the names of members or by names of their own, or something that is none.
+_ONE = frozenset(("additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then"))
+_LISTED = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+_BY_NAME = frozenset(("$defs", "dependentSchemas", "properties"))
+_OTHERS = frozenset((
+    "$comment", "$id", "$ref", "$schema", "const", "contentEncoding", "contentMediaType", "default", "dependentRequired", "deprecated", "description",
+    "enum", "examples", "exclusiveMaximum", "exclusiveMinimum", "format", "maxContains", "maximum", "maxItems", "maxLength", "maxProperties",
+    "minContains", "minimum", "minItems", "minLength", "minProperties", "multipleOf", "pattern", "readOnly", "required", "title", "type", "uniqueItems",
+    "writeOnly",
+))  # fmt: skip
+_KEYWORDS = _ONE | _LISTED | _BY_NAME | _OTHERS
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _Trouble(Exception):
     """A schema that cannot be used: where, why, and what to do."""
 
 
-def _unfolded(schema: Any) -> tuple[str, str, str] | None:
-    """Why a schema may not be used that compiles all the same; None where nothing is wrong."""
-    try:
-        _Unfolding(schema).size(schema, (), ())
-    except _Trouble as trouble:
-        place, message, hint = trouble.args
-        return place, message, hint
-    return None
-
-
-class _Unfolding:
-    """Counts the parts of a schema with its references written out: that is how much work it makes."""
+class _Walk:
+    """Goes through a schema as a validator does, and counts its parts with its references written out: that is how much
+    work it makes. What is no schema (data, annotations) is not entered, whatever it is called.
+    """
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
-        self._sizes: dict[int, int] = {}
+        #: Of each part that was measured: how many parts it has, and how deep it is.
+        self._measured: dict[int, tuple[int, int]] = {}
+        self._open: set[int] = set()
+        self.misspelt: list[tuple[Place, str, str]] = []
 
-    def size(self, part: Any, at: Place, through: tuple[int, ...]) -> int:
-        """How many parts a part has, where it may be used at all; ``through`` are the parts around it. Raises _Trouble."""
-        if len(through) > 4 * _DEEPEST:
-            raise _Trouble(pointer(at), "leads through too many references", "Write it flatter.")
-        if id(part) in through:
+    def measure(self, part: Any, at: Place) -> tuple[int, int]:
+        """Parts and depth of a part, where it may be used at all. Raises _Trouble."""
+        if not isinstance(part, dict):
+            return 1, 1
+        if id(part) in self._open:
             raise _Trouble(pointer(at), "leads back to itself", "Write the schema out to the depth that is needed.")
-        if id(part) in self._sizes:
-            return self._sizes[id(part)]
-        through = (*through, id(part))
-        total = 1
-        if isinstance(part, dict):
+        if id(part) not in self._measured:
+            self._open.add(id(part))
             self._refuse(part, at)
-            total += self._referred(part.get("$ref"), (*at, "$ref"), through)
-        for place, member in children(at, part):
-            if isinstance(member, dict | list) and not (isinstance(part, dict) and place[-1] in _DATA):
-                total += self.size(member, place, through)
-        if total > _LARGEST_SCHEMA:
+            below = [self.measure(each, place) for each, place in self._below(part, at)]
+            self._open.discard(id(part))
+            self._measured[id(part)] = 1 + sum(size for size, _ in below), 1 + max((depth for _, depth in below), default=0)
+        size, depth = self._measured[id(part)]
+        if size > _LARGEST_SCHEMA:
             raise _Trouble(pointer(at), f"has more than {_LARGEST_SCHEMA:,} parts with its references written out", "Write it smaller.")
-        self._sizes[id(part)] = total
-        return total
+        if depth > 2 * _DEEPEST or len(self._open) > 2 * _DEEPEST:
+            raise _Trouble(pointer(at), "leads through too many references", "Write it flatter.")
+        return size, depth
+
+    def _below(self, part: Mapping[str, Any], at: Place) -> Iterator[tuple[Any, Place]]:
+        for keyword, value in part.items():
+            place = (*at, keyword)
+            if keyword == "$ref":
+                yield self._referred(value, place), place
+            elif keyword in _ONE:
+                yield value, place
+            elif keyword in _LISTED and isinstance(value, list):
+                yield from ((each, (*place, i)) for i, each in enumerate(value))
+            elif keyword in _BY_NAME and isinstance(value, dict):
+                yield from ((each, (*place, name)) for name, each in value.items())
 
     def _refuse(self, part: Mapping[str, Any], at: Place) -> None:
-        names_of_members = bool(at) and at[-1] == "properties"
-        for keyword, why in _REFUSED.items():
-            if keyword in part and not names_of_members:
+        for keyword, value in part.items():
+            if keyword in _REFUSED:
+                why = _REFUSED[keyword]
                 raise _Trouble(pointer((*at, keyword)), f"`{keyword}` may not be used in a pack", f"{why[0].upper()}{why[1:]}.")
-        if at and isinstance(part.get("$id"), str):
-            raise _Trouble(pointer((*at, "$id")), "a part of a schema has a name of its own", "Leave `$id` out.")
+            if keyword == "$schema" and (at or value != _DIALECT):
+                raise _Trouble(pointer((*at, keyword)), "is of another kind of JSON Schema", f"Write {_DIALECT}, at the top.")
+            if keyword not in _KEYWORDS and len(self.misspelt) < _MOST_MISSPELT and (meant := get_close_matches(keyword[:40], _KEYWORDS, 1, 0.75)):
+                self.misspelt.append(((*at, keyword), clean(keyword), meant[0]))
 
-    def _referred(self, target: Any, at: Place, through: tuple[int, ...]) -> int:
-        if not isinstance(target, str):
-            return 0
-        found = follow(self._schema, target[1:]) if target.startswith("#") else MISSING
+    def _referred(self, target: Any, at: Place) -> Any:
+        hint = "References lead to `#/$defs/NAME` in the same file; nothing is fetched."
+        if not isinstance(target, str) or "%" in target or not (target == "#" or target.startswith("#/")):
+            raise _Trouble(pointer(at), f"`{clean(str(target)[:80])}` leads to nothing in this file", hint)
+        found = follow(self._schema, target[1:])
         if found is MISSING:
-            hint = "References lead to `#/$defs/NAME` in the same file; nothing is fetched."
-            raise _Trouble(pointer(at), f"`{clean(target)}` leads to nothing in this file", hint)
-        return self.size(found, at, through) if isinstance(found, dict | list) else 0
+            raise _Trouble(pointer(at), f"`{clean(target[:80])}` leads to nothing in this file", hint)
+        return found
 
 
 def near(name: str, known: Any) -> str:
     """A hint at the known name that an unknown one may be meant for, or at all of them where they are few."""
-    found = get_close_matches(name, [*known], 1, 0.5)
     few = f"There are {', '.join(sorted(known))}." if known and len(known) <= 8 else ""
+    if len(name) > _LONGEST_MESSAGE or len(known) > _MOST_NAMES:
+        return few
+    found = get_close_matches(name, [each[:100] for each in known], 1, 0.5)
     return f"Did you mean `{found[0]}`?" if found else few

@@ -36,6 +36,15 @@ _EXACT_FACTS = frozenset(("code", "operation", "tool", "tool_class", "group"))
 #: What conditions ask about the wrappers, which the names and brackets of a record tell already, or which no record has
 #: that is signed.
 _AROUND = frozenset(("within", "headers", "challenges"))
+#: What \S does not match in the engine that decides: Python counts some control characters as white space too.
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+#: Keywords of conditions that are followed here. A pack that is not bundled and asks with others is read record by record.
+_FOLLOWED = frozenset((
+    "$comment", "required", "properties", "const", "enum", "type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "not", "anyOf",
+    "allOf", "oneOf", "minLength", "maxLength", "multipleOf", "title", "description",
+))  # fmt: skip
+#: Types of fields of which more than the value under the last name of the place decides.
+_JOINED = frozenset(("array", "list", "keys", "object", "any"))
 _DEEPEST = 20
 _DIGIT = re.compile(r"[0-9]")
 #: What stands for values of which only so much counts; no value of JSON is equal to them, and no digit is in them.
@@ -90,6 +99,7 @@ class Signatures:
         self._learn(contract.data["shapes"])
         self._learn(contract.tree)
         if contract.origin:
+            self._blind |= not _is_followed(contract)
             self._foreign += [compiled({"pattern": pattern}) for pattern in self._patterns[before:]]
             del self._patterns[before:]
         conditions = [branch["when"] for node in contract.tree["nodes"].values() for branch in node["branches"]]
@@ -185,11 +195,11 @@ class Signatures:
                 if kind is EXACT or member in self._words:
                     tokens.append(member)
                 elif kind is ID:
-                    tokens.append(_NO_ID if not member or member.isspace() else _AN_ID)
+                    tokens.append(_AN_ID if member.strip() else _NO_ID)
                 elif kind is KNOWN:
                     tokens.append(self._like(member))
                 elif kind is DELAY:
-                    tokens.append(_readable(member))
+                    tokens.append(self._delay(member))
             elif member is True or member is False or member is None:
                 tokens.append(member)  # numbers are told apart from them: they are never added as they are
             elif type(member) is dict:
@@ -222,7 +232,7 @@ class Signatures:
             return self._object(value, tokens, opened, depth + 1)
         if isinstance(value, str):
             if kind is not INSIDE:
-                tokens.append(value if kind is EXACT or value in self._words else _readable(value) if kind is DELAY else self._like(value))
+                tokens.append(value if kind is EXACT or value in self._words else self._delay(value) if kind is DELAY else self._like(value))
         elif isinstance(value, float) and abs(value) > _MOST_EXACT:
             return False  # it may have been written with more digits than a float keeps
         elif value is True or value is False or value is None:
@@ -230,12 +240,18 @@ class Signatures:
         elif kind is EXACT:
             tokens.append((type(value), value))
         elif kind is DELAY:
-            tokens.append((type(value), _readable(value)))
+            tokens.append((type(value), self._delay(value)))
         elif kind is KNOWN:  # between which of the packs' numbers it lies, and whether it is whole
             tokens.append((type(value), value == int(value), bisect_left(self._bounds, value), bisect_right(self._bounds, value)))
         else:
             tokens.append(type(value))
         return True
+
+    def _delay(self, value: Any) -> tuple[Any, ...]:
+        """What of a delay decides: in which ways it can be read, and between which of the packs' numbers it lies then."""
+        read = (seconds(value), duration(value))
+        ways = [None if delay is None else (bisect_left(self._bounds, delay), bisect_right(self._bounds, delay)) for delay in read]
+        return (*ways, self._like(value) if isinstance(value, str) else value)
 
     def _like(self, text: str) -> Any:
         """What of a text could decide: whether it says anything, and which patterns it matches."""
@@ -243,13 +259,43 @@ class Signatures:
             self._with_digits.append(text)
         foreign = [pattern.is_valid(text) for pattern in self._foreign]
         if not any(foreign) and not self._any_pattern.search(text):
-            return _BLANK if text.isspace() or not text else _TEXT
+            return _TEXT if text.strip(_SPACE) else _BLANK
         return (*(bool(pattern.search(text)) for pattern in self._compiled), *foreign)
 
 
-def _readable(value: Any) -> tuple[bool, bool]:
-    """What of a delay decides: in which ways it can be read."""
-    return seconds(value) is not None, duration(value) is not None
+def _is_followed(contract: Contract) -> bool:
+    """Whether all that decides in a pack is what is followed here. It was tried for the bundled ones; others may ask anything."""
+    fields = [field for shape in contract.shapes for field in shape.data["fields"].values()]
+    if any(_JOINED & {*field["type"]} or not all(map(_is_plain_place, field["at"])) for field in fields):
+        return False
+    names = {name for shape in contract.shapes for name in shape.data["fields"]} | {name for shape in contract.shapes for name in _members(shape.data["match"])}
+    if names & (_AROUND | _EXACT_FACTS) - {"code", "operation"}:
+        return False
+    conditions = [branch["when"] for node in contract.tree["nodes"].values() for branch in node["branches"]]
+    return all(map(_is_simple, [*conditions, *(shape.data["match"] for shape in contract.shapes)]))
+
+
+def _is_plain_place(place: Any) -> bool:
+    return isinstance(place, str) and not any(part.isdecimal() or part == "-" for part in pointer_parts(place[place.find("/") :] if "/" in place else ""))
+
+
+def _members(condition: Any) -> set[str]:
+    """The names of members that a condition on a value asks for, below the names of what is probed."""
+    value = condition.get("properties", {}).get("value") if isinstance(condition, dict) else None
+    return names_in(value)
+
+
+def _is_simple(condition: Any) -> bool:
+    """Whether a condition asks with the keywords that are followed, and compares with texts, numbers and the like."""
+    if isinstance(condition, list):
+        return all(map(_is_simple, condition))
+    if not isinstance(condition, dict):
+        return True
+    if not condition.keys() <= _FOLLOWED or any(isinstance(each, dict | list) for each in (condition.get("const"), *condition.get("enum", ()))):
+        return False
+    below = [condition[keyword] for keyword in ("not", "anyOf", "allOf", "oneOf") if keyword in condition]
+    # What the wrappers around are is told by the brackets and names of a record.
+    return all(map(_is_simple, [*below, *(each for name, each in condition.get("properties", {}).items() if name != "within")]))
 
 
 def without_digits(text: str) -> str:

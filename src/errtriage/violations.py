@@ -6,7 +6,8 @@ Imported only when there is something to explain, because jsonschema takes longe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -46,17 +47,30 @@ def _pattern(_validator: Any, pattern: str, text: Any, _schema: Any) -> Iterator
         yield ValidationError(f"does not match {pattern!r}")
 
 
-_Validator: Any = validators.extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+def _unique(_validator: Any, wanted: Any, items: Any, _schema: Any) -> Iterator[ValidationError]:
+    """The keyword ``uniqueItems``, without comparing each item with each."""
+    if wanted is True and isinstance(items, list) and not _unique_items().is_valid(items):
+        yield ValidationError("has non-unique elements")
 
 
-def explain(schema: Mapping[str, Any], value: Any, hide: Callable[[str], str], registry: Registry[Any] = _NOTHING) -> tuple[Violation, ...]:
+@cache
+def _unique_items() -> Any:
+    return compiled({"uniqueItems": True})
+
+
+_Validator: Any = validators.extend(Draft202012Validator, {"pattern": _pattern, "uniqueItems": _unique})  # type: ignore[no-untyped-call]
+
+
+def explain(
+    schema: Mapping[str, Any], value: Any, hide: Callable[[str], str], registry: Registry[Any] = _NOTHING, most: int | None = None
+) -> tuple[Violation, ...]:
     """Every root cause for which ``value`` breaks the schema, in the order of their places.
 
     ``hide`` redacts and cleans what is shown of the value. References outside of the schema lead into ``registry``, and
-    are never fetched.
+    are never fetched. With ``most`` no more than so many errors are explained.
     """
     validator = _Validator(schema, registry=registry)
-    causes = [cause for error in validator.iter_errors(_plain(value)) for cause in _roots(error) if not _behind_cut(cause, value)]
+    causes = [cause for error in islice(validator.iter_errors(_plain(value)), most) for cause in _roots(error) if not _behind_cut(cause, value)]
     found = (Violation(hide(pointer(cause.absolute_path)), _keyword(cause), hide(_message(cause, hide))) for cause in causes)
     return tuple(dict.fromkeys(sorted(found, key=lambda violation: (violation.pointer, violation.keyword))))
 
@@ -120,6 +134,8 @@ def _message(error: ValidationError, hide: Callable[[str], str]) -> str:
         case "required":
             name = next(name for name in expected if f"'{name}' is a required" in error.message or repr(name) in error.message)
             return f"`{name}` is missing{_wanted(error.schema, name)}"
+        case "oneOf" if _only_required(expected) and isinstance(error.instance, dict) and any(each["required"][0] in error.instance for each in expected):
+            return "only one of these may be here: " + ", ".join(f"`{name}`" for each in expected for name in each["required"])
         case "anyOf" | "oneOf" if _only_required(expected):
             return "one of these is missing: " + ", ".join(f"`{name}`" for each in expected for name in each["required"])
         case "type":

@@ -13,6 +13,7 @@ import typer
 from errtriage.completion import complete_contract
 from errtriage.console import Color, color_option, colored, format_option, guarded, pack_option, packs_in_use, say, width
 from errtriage.model import Failure
+from errtriage.redact import clean
 
 if TYPE_CHECKING:
     from errtriage.contracts import Contract
@@ -106,13 +107,13 @@ def path(
     if contract is not None:
         from errtriage.contracts import with_packs
 
-        print(with_packs(packs_in_use(pack, contract)).get(contract).folder)
+        print(clean(str(with_packs(packs_in_use(pack, contract)).get(contract).folder)))
         return 0
     print(f"bundled  {packs_folder()}")
     for location in locations(pack or ()):
         count = len(folders(location))
         there = f"{count} pack{'' if count == 1 else 's'}" if location.folder.is_dir() else "not there"
-        print(f"{location.kind}  {location.folder}  ({there})")
+        print(f"{location.kind}  {clean(str(location.folder))}  ({there})")
     if project_folder(Path.cwd()) is None:
         print("project  (no folder .errtriage here or upward that this user may trust)")
     return 0
@@ -200,14 +201,17 @@ def _chosen(named: Sequence[str]) -> list[Pack]:
 
 
 def _of_contract(name: str) -> list[Path]:
-    from errtriage.contracts import with_packs
+    from errtriage.contracts import bundled
+    from errtriage.overlay import called
+    from errtriage.packs import folders, locations
 
-    return [each.folder for each in with_packs(packs_in_use(())) if each.name == name]
+    own = [folder for location in locations() for folder in folders(location) if called(folder) == name]
+    return own[-1:] or [each.folder for each in bundled() if each.name == name]
 
 
 def _covered(pack: Pack, covered: Covered) -> dict[str, Any]:
     problems = [each._asdict() for each in covered.problems]
-    return {"folder": pack.folder, **covered._replace(problems=[])._asdict(), "problems": problems}
+    return {"folder": clean(pack.folder), **covered._replace(problems=[])._asdict(), "problems": problems}
 
 
 def _plain(contract: Contract) -> dict[str, Any]:
@@ -219,7 +223,7 @@ def _plain(contract: Contract) -> dict[str, Any]:
         "version": data["version"],
         "rank": data["rank"],
         "origin": contract.origin or "bundled",
-        "folder": str(contract.folder),
+        "folder": clean(str(contract.folder)),
         "shapes": [shape.name for shape in contract.shapes],
         "codes": len(contract.catalogue.entries),
         "rules": [rule["id"] for rule in contract.rules],
