@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from string import ascii_letters, digits
 from typing import Any, NamedTuple
 
 from errtriage.contracts import Contracts
@@ -28,6 +27,8 @@ _CUT_BY_DOCKER = re.compile(rb'(?:[^n]|[^\\]n)", ?"stream"')
 _RARE = ('" ', '"\n', '"\r', '"\t', '":\n', '":\r', '":\t', '":  ', "' ", "':\n", ":\n", "\\", '":\\', '": \\', "':\\", "&quot", "”", "’")
 #: One character between a name and its value, also where it is written as an escape.
 _GAP = r"(?:[^a-zA-Z0-9_]|(?<=\\)(?:u00[0-9a-fA-F]{2}|[bfnrt])|(?<=&)(?:quot|#34)(?=;))"
+#: How a text may end: with a quote, as JSON, Python, an escape, HTML or a typesetter writes it.
+_ENDS = r"\"'\\&\xe2"
 #: How many letters of excepted words become a pattern; more than that Hyperscan may refuse.
 _MOST_EXCEPTED = 60
 #: How Python writes what JSON writes otherwise.
@@ -71,8 +72,8 @@ def _unusual(marker: Mapping[str, Any]) -> str:
 def _other(words: list[str]) -> str:
     """A pattern for the begin of any text but these words."""
     starts = sorted({word[:1] for word in words if word})
-    # Behind the last letter of a word another one makes it another word; before, whatever is no letter of it.
-    none = "[^" + "".join(starts) + "]" if starts else "[" + "".join(sorted({*ascii_letters, *digits, "_"})) + "]"
+    # Behind the last letter of a word whatever does not end the text makes it another one; before, whatever is no letter of it.
+    none = "[^" + "".join(starts) + "]" if starts else f"[^{_ENDS}]"
     more = [start + _other([word[1:] for word in words if word.startswith(start)]) for start in starts]
     return f"(?:{'|'.join([none, *more])})"
 
@@ -81,7 +82,7 @@ def _fits(marker: Mapping[str, Any]) -> re.Pattern[bytes] | None:
     """What stands at the begin of a literal of the marker, if it is what is looked for."""
     if "text" in marker:
         return None
-    others = "".join(rf"(?!{word}(?![a-zA-Z0-9_]))" for word in marker.get("except", ()))
+    others = "".join(rf"(?!{word}[{_ENDS}])" for word in marker.get("except", ()))
     begins = [re.escape(form) for begin in marker["begins"] if not begin.startswith('"') for form in sorted({begin, _PYTHON.get(begin, begin)})]
     # In the gap before a text the last character is its quote.
     alternatives = [rf"{_GAP}{{1,200}}?(?:{'|'.join(begins)})"] if begins else []
