@@ -79,6 +79,7 @@ _errtriage_file() {
         'errtriage scan --top' | \
         'errtriage scan --only' | \
         'errtriage scan --workers' | \
+        'errtriage scan --cluster' | \
         'errtriage scan --fail-on' | \
         'errtriage scan --color' | \
         'errtriage contracts check --format' | \

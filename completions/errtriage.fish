@@ -79,6 +79,7 @@ function __errtriage_file --description 'Whether a file name is wanted at the cu
             'errtriage scan --top' \
             'errtriage scan --only' \
             'errtriage scan --workers' \
+            'errtriage scan --cluster' \
             'errtriage scan --fail-on' \
             'errtriage scan --color' \
             'errtriage contracts check --format' \

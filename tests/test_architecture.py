@@ -28,7 +28,7 @@ ALLOWED = {
     "search": {"cuts", "jsontext", "literals"},
     "boundaries": {"carriers", "redact"},
     "rawhttp": {"boundaries", "challenges", "model", "search"},
-    "inputs": {"model"},
+    "inputs": {"model", "remote"},
     "har": {"challenges", "model"},
     "packs": {"model", "redact"},
     "completion": {"model", "packs"},
@@ -37,10 +37,12 @@ ALLOWED = {
     "proof": {"contracts", "facts", "packs", "pointers", "redact", "safety", "violations", "wording"},
     "safety": {"contracts", "pointers", "redact"},
     "overlay": {"model", "packs", "proof", "safety"},
+    "remote": {"model"},
+    "cluster": {"model"},
     "coverage": {"contracts", "jsontext", "knowledge", "model", "packs", "payloads", "pointers", "proof", "render.jsonl", "safety", "scan", "verdicts"},
     "payloads": {"model", "carriers", "errortext", "jsontext", "rawhttp", "redact", "search"},
     "absence": {"jsontext", "search", "wording"},
-    "paths": set(),
+    "paths": {"remote"},
     "places": {"model"},
     "reports": {"wording"},
     "executors": set(),
@@ -86,12 +88,13 @@ ALLOWED = {
         "packs",
         "payloads",
         "pointers",
+        "remote",
         "signatures",
         "tally",
         "verdicts",
         "wrappers",
     },
-    "slices": {"boundaries", "inputs", "scan"},
+    "slices": {"boundaries", "inputs", "remote", "scan"},
     "merge": {"model", "redact", "scan", "slices", "tally", "wrappers"},
     "knowledge": {"contracts", "model", "verdicts"},
     "follow": {"boundaries", "inputs", "merge", "model", "scan"},
@@ -152,6 +155,7 @@ ALLOWED = {
     "commands.contracts": {"completion", "console", "contracts", "coverage", "model", "overlay", "packs", "redact", "render.contracts_text"},
     "commands.tree": {"completion", "console", "contracts", "render.tree_graph", "render.tree_text"},
     "commands.scan": {
+        "cluster",
         "completion",
         "console",
         "contracts",
@@ -196,6 +200,8 @@ HEAVY = {
     "referencing": {"proof", "violations"},
     "jsonschema_specifications": {"proof"},
     "platformdirs": {"packs"},
+    "fsspec": {"remote"},
+    "distributed": {"cluster"},
     "typer": {
         "cli",
         "shells",
@@ -282,4 +288,4 @@ def test_a_plain_verdict_needs_neither_the_explaining_validator_nor_rich_nor_the
 
 def test_help_needs_none_of_the_work() -> None:
     code = "import sys; sys.argv = ['errtriage', 'explain', '--help']\nfrom errtriage.cli import app\ntry: app()\nexcept SystemExit: pass"
-    assert not {"rich", "jsonschema", "jsonschema_rs", "orjson", "errtriage.commands.lint"} & loaded_by(code)
+    assert not {"rich", "jsonschema", "jsonschema_rs", "orjson", "errtriage.commands.lint", "fsspec", "distributed"} & loaded_by(code)

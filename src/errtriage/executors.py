@@ -59,6 +59,36 @@ def run(function: Callable[[Any], Any], jobs: Iterable[Any], workers: int) -> It
             yield Lost(first)
 
 
+def run_on(
+    executor: Any, function: Callable[[Any], Any], jobs: Iterable[Any], threads: int, lost: tuple[type[BaseException], ...]
+) -> Generator[Any, None, None]:
+    """Yield ``function(job)`` for each job in order, on an executor with so many threads.
+
+    Yields Lost for a job for which one of the exceptions ``lost`` comes back twice: an engine may blame a job that was only
+    beside the one that took its worker down. What is pending is cancelled at the end.
+    """
+    waiting = iter(jobs)
+    pending: deque[tuple[Any, Any]] = deque()
+    try:
+        while True:
+            while len(pending) < threads * _WINDOW and (job := next(waiting, _END)) is not _END:
+                pending.append((job, executor.submit(function, job)))
+            if not pending:
+                return
+            job, future = pending.popleft()
+            try:
+                result = future.result()
+            except lost:
+                try:
+                    result = executor.submit(function, job).result()
+                except lost:
+                    result = Lost(job)
+            yield result
+    finally:
+        for _, future in pending:
+            future.cancel()
+
+
 def _pooled(function: Callable[[Any], Any], first: list[Any], jobs: Iterator[Any], workers: int) -> Generator[Any, None, list[Any]]:
     """Yield results until all is done or a worker goes away; return the jobs that have no result yet."""
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from errtriage.model import Verdict
 from errtriage.redact import clean
@@ -29,7 +29,8 @@ class Merge:
 
     def open(self, name: str) -> None:
         """Begin with a file."""
-        self.files.append(clean(name))
+        # An address may carry a password or a signature.
+        self.files.append(self._scanner.triage.show(name) if "://" in name else clean(name))
         self._calls = {}
         self._line = 1
 
@@ -80,7 +81,9 @@ class Queue:
     come back, and files begin and end in the order of the parts.
     """
 
-    def __init__(self, merge: Merge, settings: Settings, files: Sequence[str], size: int = SLICE) -> None:
+    def __init__(self, merge: Merge, settings: Settings, files: Sequence[str], size: int = SLICE, packed: Callable[[Slice], Slice] | None = None) -> None:
+        #: Makes a slice ready to travel.
+        self._packed = packed
         self._merge = merge
         self._settings = settings
         self._files = files
@@ -94,7 +97,7 @@ class Queue:
             for each in of_input(name, self._size):
                 self._happened.append(each)
                 if isinstance(each, Slice):
-                    yield self._settings, each
+                    yield self._settings, self._packed(each) if self._packed else each
             if not (self._happened and isinstance(self._happened[-1], Trouble)):
                 self._happened.append(None)
 

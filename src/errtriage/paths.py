@@ -64,6 +64,8 @@ def _behind(name: str, listing: Listing) -> list[str] | None:
     """The files behind one name; None (and a word in the listing) where there is nothing of that name."""
     if name == STDIN:
         return [name]
+    if "://" in name:
+        return _remote(name, listing)
     try:
         return list(_walk(name)) if stat.S_ISDIR(os.stat(name).st_mode) else [name]  # noqa: PTH116 - as above
     except (FileNotFoundError, NotADirectoryError):
@@ -76,6 +78,20 @@ def _behind(name: str, listing: Listing) -> list[str] | None:
         reason = "it is no name of a file"
     listing.missing.append((name, reason))
     return None
+
+
+def _remote(url: str, listing: Listing) -> list[str] | None:
+    """The inputs behind a URL."""
+    from errtriage import remote
+
+    try:
+        found = remote.expand(url, _TAKEN) if remote.is_remote(url) else None
+    except OSError as error:
+        listing.missing.append((url, str(error.strerror)))
+        return None
+    if found is None:
+        listing.missing.append((url, "nothing matches it" if "*" in url else "there is no such object"))
+    return found
 
 
 def _matching(pattern: str) -> list[str] | None:

@@ -81,6 +81,8 @@ class Slice(NamedTuple):
     data: bytes | None = None
     #: The whole input, as it was: what it is encoded in is still to be seen.
     lossy: bool = False
+    #: Of a remote input, what changes when its content does.
+    identity: str = ""
 
 
 class Found(NamedTuple):
@@ -259,6 +261,10 @@ class Scanner:
 
     def _read(self, part: Slice) -> bytearray:
         """The bytes of a slice, in a buffer that is used again: touching new memory takes longer than reading."""
+        if "://" in part.path:
+            from errtriage import remote
+
+            return bytearray(remote.read_range(part.path, part.start, part.end, part.identity))
         size = part.end - part.start
         if not self._buffer:
             self._buffer = bytearray(size + _SPARE)

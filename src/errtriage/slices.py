@@ -39,19 +39,50 @@ def of_input(name: str, size: int = SLICE) -> Iterator[Slice | Trouble]:
                 return
             yield from _of_stream(name, sys.stdin.buffer, time.time(), size)
             return
+        if "://" in name:
+            yield from _of_remote(name, size)
+            return
         with open(name, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered
             status = os.fstat(file.fileno())
             head = file.read(6)
             if inputs.is_compressed(head) or inputs.is_wide(head) or not os.path.isfile(name):  # noqa: PTH113 - as above
                 yield from _of_stream(name, _Ahead(head, file), status.st_mtime, size)
             else:
-                yield from _of_file(name, file, status, size)
+                yield from _of_file(name, file, status.st_size, status.st_mtime, size)
     except OSError as error:
         yield Trouble(str(error.strerror))
 
 
+def _of_remote(url: str, size: int) -> Iterator[Slice | Trouble]:
+    """The slices of a remote input: ranges for whoever scans them, or what is decompressed here."""
+    from errtriage import remote
+
+    known = remote.info(url)
+    file, ranged = remote.opened(url)
+    head = file.read(6)
+    if not ranged or known.size is None or inputs.is_compressed(head) or inputs.is_wide(head):
+        yield from _of_stream(url, _Ahead(head, file), known.modified, size)
+        return
+    for each in _of_file(url, file, known.size, known.modified, size):
+        yield each._replace(identity=known.identity)
+
+
+def with_bytes(part: Slice) -> Slice:
+    """A slice that carries its bytes, for a worker that cannot reach its file. One that cannot be read stays as it is."""
+    if part.data is not None or "://" in part.path:
+        return part
+    try:
+        with open(part.path, "rb") as file:  # noqa: PTH123 - as above
+            file.seek(part.start)
+            return part._replace(data=file.read(part.end - part.start))
+    except OSError:
+        return part
+
+
 def plain_size(name: str) -> int | None:
     """The size of a file in bytes, if what is read of it is what it holds; None where only reading it tells."""
+    if "://" in name:
+        return _remote_size(name)
     try:
         with open(name, "rb") as file:  # noqa: PTH123 - as above
             head = file.read(6)
@@ -60,6 +91,15 @@ def plain_size(name: str) -> int | None:
     except OSError:
         return 0 if name != inputs.STDIN else None
     return None
+
+
+def _remote_size(url: str) -> int | None:
+    from errtriage import remote
+
+    try:
+        return remote.info(url).size
+    except OSError:
+        return 0
 
 
 class _Ahead:
@@ -77,14 +117,14 @@ class _Ahead:
         return bytes(self._file.read(size))
 
 
-def _of_file(name: str, file: Any, status: os.stat_result, size: int) -> Iterator[Slice]:
+def _of_file(name: str, file: Any, length: int, modified: float, size: int) -> Iterator[Slice]:
     file.seek(0)
     document = is_document(file.read(_BACK))
     start = 0
-    while start < status.st_size:
+    while start < length:
         aim = start + (size if start else min(size, _FIRST))
-        end = status.st_size if aim >= status.st_size else _boundary(file, aim, status.st_size, LONGEST if document else MOST)
-        yield Slice(name, start, end, status.st_mtime)
+        end = length if aim >= length else _boundary(file, aim, length, LONGEST if document else MOST)
+        yield Slice(name, start, end, modified)
         start = end
 
 

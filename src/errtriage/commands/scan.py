@@ -46,6 +46,7 @@ def scan(
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="Count successes too; reads everything, and takes longer.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes to work in; by default as many as there are processors.")] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="WHERE", help="Scan on a Dask cluster: tcp://HOST:8786, a scheduler's file, or local.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-F", help="Go on reading files that grow, a line for each verdict.")] = False,
     fail_on: Annotated[
         Outcome | None,
@@ -92,7 +93,7 @@ def scan(
     if output and os.path.realpath(output) in {os.path.realpath(file) for file in listing.files}:
         raise Failure(f"{output} is read, and cannot be written over.", "Name another file for --output.")
     with _destination(output) as out:
-        return _report(settings, listing, out, format, top, workers, fail_on, bar, color)
+        return _report(settings, listing, out, format, top, (workers, cluster), fail_on, bar, color)
 
 
 def _follow(settings: Any, listing: Any, format: Format, *, from_start: bool, color: Color) -> int:
@@ -101,6 +102,8 @@ def _follow(settings: Any, listing: Any, format: Format, *, from_start: bool, co
     from errtriage.render import jsonl
     from errtriage.scan import scanner_for
 
+    if url := next((name for name in listing.files if "://" in name), None):
+        raise Failure(f"{url} cannot be followed: --follow reads files of this machine.", "Scan it without --follow.")
     if format not in (Format.TEXT, Format.JSONL):
         raise Failure(f"--follow has no end, and --format {format} is written at the end.", "Use --format text or jsonl.")
     names = [*listing.files, *(name for name, _ in listing.missing)]  # a log may not be there yet
@@ -136,7 +139,7 @@ def _report(
     out: Callable[[bytes], None],
     format: Format,
     top: int | None,
-    workers: int | None,
+    engine: tuple[int | None, str | None],
     fail_on: Outcome | None,
     bar: Any,
     color: Color,
@@ -155,7 +158,7 @@ def _report(
         merge.skip(reason)
     interrupted = False
     try:
-        for verdict in _verdicts(settings, listing.files, merge, workers, bar):
+        for verdict in _verdicts(settings, listing.files, merge, engine, bar):
             if format is Format.JSONL:
                 out(jsonl.line(verdict))
     except KeyboardInterrupt:
@@ -177,15 +180,12 @@ def _report(
     return int(fail_on is not None and worst is not None and SEVERITY.index(worst) <= SEVERITY.index(fail_on))
 
 
-def _verdicts(settings: Any, files: Sequence[str], merge: Any, workers: int | None, bar: Any) -> Iterator[Any]:
+def _verdicts(settings: Any, files: Sequence[str], merge: Any, engine: tuple[int | None, str | None], bar: Any) -> Iterator[Any]:
     """Merge the parts of all files in order, and pass on the verdicts that are asked for."""
     from errtriage import executors
-    from errtriage.merge import Queue
-    from errtriage.scan import scan_slice
 
-    queue = Queue(merge, settings, files)
-    with bar(files) as advance:
-        for part in executors.run(scan_slice, queue.jobs(), workers or executors.processors()):
+    with _run(settings, files, merge, engine) as (queue, parts), bar(files) as advance:
+        for part in parts:
             each = queue.next_slice()
             if isinstance(part, executors.Lost):
                 merge.skip(f"the process that read it from byte {each.start:,} to {each.end:,} was ended")
@@ -193,6 +193,36 @@ def _verdicts(settings: Any, files: Sequence[str], merge: Any, workers: int | No
                 yield from merge.add(part)
             advance(each.end - each.start)
         queue.finish()
+
+
+@contextmanager
+def _run(settings: Any, files: Sequence[str], merge: Any, engine: tuple[int | None, str | None]) -> Iterator[tuple[Any, Any]]:
+    """The queue of slices, and the parts that they come to: from this machine's processes, or from a cluster."""
+    from errtriage import executors
+    from errtriage.merge import Queue
+    from errtriage.scan import scan_slice
+
+    workers, cluster = engine
+    if cluster is None:
+        queue = Queue(merge, settings, files)
+        yield queue, executors.run(scan_slice, queue.jobs(), workers or executors.processors())
+        return
+    from errtriage.cluster import connected
+    from errtriage.slices import with_bytes
+
+    with connected(cluster, workers) as found:
+        reached = found.reached([os.path.abspath(name) for name in files if "://" not in name and name != "-"])  # noqa: PTH100 - as it is named
+
+        def packed(part: Any) -> Any:
+            absolute = part.path if "://" in part.path else os.path.abspath(part.path)  # noqa: PTH100 - as above
+            return part._replace(path=absolute) if absolute in reached else with_bytes(part)
+
+        queue = Queue(merge, settings, files, packed=packed)
+        parts = executors.run_on(found.executor, scan_slice, queue.jobs(), found.threads, found.lost)
+        try:
+            yield queue, parts
+        finally:
+            parts.close()
 
 
 def _write(survey: Any, out: Callable[[bytes], None], format: Format, color: Color) -> None:
