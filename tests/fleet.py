@@ -73,8 +73,8 @@ def web_server(data: bytes, *, ranges: bool) -> Iterator[str]:
             self.answer(body=True)
 
         def answer(self, *, body: bool) -> None:
-            if "gone" in self.path:
-                self.send_error(404)
+            if "gone" in self.path or "status-" in self.path:
+                self.send_error(int(self.path.partition("status-")[2][:3] or 404))
                 return
             asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")) if ranges else None
             part = data[int(asked[1]) : int(asked[2] or len(data)) + 1] if asked else data
@@ -99,7 +99,7 @@ def web_server(data: bytes, *, ranges: bool) -> Iterator[str]:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2, env: dict[str, str] | None = None, worker_env: dict[str, str] | None = None) -> Iterator[Path]:
+def cluster(folder: Path, workers: int = 2, threads: int = 1, env: dict[str, str] | None = None, worker_env: dict[str, str] | None = None) -> Iterator[Path]:
     """A scheduler and workers, started from the command line; gives the scheduler's file."""
     pytest.importorskip("distributed", reason="distributed is not installed")
     file = folder / "scheduler.json"
@@ -110,7 +110,7 @@ def cluster(folder: Path, workers: int = 2, env: dict[str, str] | None = None, w
     try:
         until(file.is_file)
         for _ in range(workers):
-            command = [str(BIN / "dask"), "worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-dashboard"]
+            command = [str(BIN / "dask"), "worker", "--scheduler-file", str(file), "--nthreads", str(threads), "--no-dashboard"]
             started.append(subprocess.Popen(command, env={**around, **(worker_env or {})}, **quiet))  # type: ignore[call-overload]
         yield file
     finally:

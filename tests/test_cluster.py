@@ -72,6 +72,14 @@ def test_a_file_that_the_workers_cannot_see_travels_to_them(run: Run, logs: Path
     assert done.stdout == here.stdout
 
 
+def test_workers_with_several_threads_share_nothing(run: Run, logs: Path, tmp_path: Path) -> None:
+    here = run("scan", "-f", "json", "a.log", "b.log.gz", cwd=logs)
+    with cluster(tmp_path, workers=1, threads=2) as file:
+        for _ in range(3):
+            there = run("scan", "-f", "json", "--cluster", str(file), "a.log", "b.log.gz", cwd=logs)
+            assert (there.stderr, there.stdout) == (b"", here.stdout)
+
+
 def test_packs_travel_to_the_workers(run: Run, scheduler: Path, tmp_path: Path) -> None:
     run("contracts", "new", "parcels", cwd=tmp_path)
     answer = {"service": "parcels", "error": {"code": "BUSY", "message": "later"}, "request_id": "r-1"}
@@ -149,10 +157,16 @@ def test_workers_with_another_version_are_told_apart(run: Run, tmp_path: Path) -
     assert done.stderr.endswith(b"Install the same version in both places.\n")
 
 
-def test_a_scheduler_that_does_not_answer_is_said(run: Run) -> None:
+def test_a_scheduler_that_does_not_answer_is_said(run: Run, tmp_path: Path) -> None:
     done = run("scan", "--cluster", "tcp://127.0.0.1:9", "-")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"errtriage: No Dask scheduler answers at tcp://127.0.0.1:9 (")
+    (tmp_path / "a.log").write_bytes(SMALL)
+    for where in ("a.log", "", "tcp://me:s3cr3t@127.0.0.1:9"):
+        nobody = run("scan", "--cluster", where, "a.log", cwd=tmp_path)
+        assert (nobody.returncode, nobody.stdout) == (2, b"")
+        assert nobody.stderr.startswith((b"errtriage: No Dask scheduler answers at ", b"errtriage: --cluster names no scheduler."))
+        assert b"s3cr3t" not in nobody.stderr
     wrong = run("scan", "--cluster", "nonsense://x", "-")
     assert (wrong.returncode, wrong.stdout) == (2, b"")
     assert b"No Dask scheduler answers at nonsense://x" in wrong.stderr

@@ -711,3 +711,12 @@ def test_a_tag_is_found_however_it_begins(tag: str) -> None:
 def test_an_error_beside_a_success_is_found_whatever_it_is(error: Any) -> None:
     line = f"12:00 ERROR {json.dumps({'v': '0.1', 'ok': True, 'operation': 'o', 'result': 1, 'error': error})}\n".encode()
     assert scanner_for(Settings()).slice(Slice("-", 0, len(line), 0.0, line)).tally.payloads == 1
+
+
+def test_what_was_learnt_gives_no_time_to_a_line_whose_time_is_not_kept(run: Run) -> None:
+    """Of more than 1,024 characters before a record only the last count, the first time and every other."""
+    line = (
+        f'2026-11-30T09:00:00Z {"x " * 600}{{"v": "0.1", "ok": false, "operation": "o", "error": {{"code": "NotFound", "message": "m", "retryable": false}}}}\n'
+    )
+    report = json.loads(run("scan", "-f", "json", "-", stdin=line * 40).stdout)
+    assert [(group["count"], sum(group["histogram"])) for group in report["groups"]] == [(40, 0)]

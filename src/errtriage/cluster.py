@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from queue import Empty, Queue
 from typing import Any, NamedTuple
 
 from errtriage.model import Failure
@@ -55,6 +57,8 @@ def connected(where: str, workers: int | None) -> Iterator[Cluster]:
 
     Raises Failure where the extra is not installed, nobody answers, no worker comes, or workers have another errtriage.
     """
+    if not where:
+        raise Failure("--cluster names no scheduler.", "Is a variable empty?")
     try:
         from distributed import Client, KilledWorker, LocalCluster
         from distributed.client import FutureCancelledError
@@ -78,13 +82,27 @@ def connected(where: str, workers: int | None) -> Iterator[Cluster]:
 
 
 def _client(kind: Any, where: Any) -> Any:
+    """A client that is connected. Whoever answers at the address may be no scheduler, and then never comes to an end."""
+    found: Queue[Any] = Queue()
+
+    def connect() -> None:
+        try:
+            if isinstance(where, str) and os.path.isfile(where):  # noqa: PTH113 - a name as it was given
+                found.put(kind(scheduler_file=where, timeout=_ANSWER, set_as_default=False))
+            else:
+                found.put(kind(where, timeout=_ANSWER, set_as_default=False))
+        except Exception as error:  # noqa: BLE001 - whatever it is, there is no scheduler
+            found.put(error)
+
+    threading.Thread(target=connect, daemon=True).start()
     try:
-        if isinstance(where, str) and os.path.isfile(where):  # noqa: PTH113 - a name as it was given
-            return kind(scheduler_file=where, timeout=_ANSWER, set_as_default=False)
-        return kind(where, timeout=_ANSWER, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+        client = found.get(timeout=_ANSWER + 5)
+    except Empty:
+        client = TimeoutError()
+    if isinstance(client, Exception):
         hint = "Name it as tcp://HOST:8786, as the file that `dask scheduler --scheduler-file` writes, or say local."
-        raise Failure(f"No Dask scheduler answers at {where} ({' '.join(str(error).split())[:120]}).", hint) from None
+        raise Failure(f"No Dask scheduler answers at {where or 'an empty address'} ({type(client).__name__}).", hint)
+    return client
 
 
 def _check(client: Any) -> None:

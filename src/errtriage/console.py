@@ -47,7 +47,12 @@ def say(message: str) -> None:
         return
     from errtriage.redact import clean, secrets
 
-    print(f"errtriage: {secrets(clean(message), ())}", file=sys.stderr)
+    parameters: frozenset[str] = frozenset()
+    if "://" in message and "?" in message:  # an address may carry a signature
+        from errtriage.contracts import bundled
+
+        parameters = bundled().secret_parameters
+    print(f"errtriage: {secrets(clean(message), parameters)}", file=sys.stderr)
 
 
 def guarded(command: Callable[P, int]) -> Callable[P, None]:

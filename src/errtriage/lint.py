@@ -102,11 +102,15 @@ class Linter:
         try:
             data, trouble = inputs.decompress(inputs.read(name))
         except Failure as failure:
-            return FileReport(clean(name), failure=clean(str(failure)))
+            return FileReport(self._named(name), failure=self._triage.show(str(failure)))
         report = self.data(name, data)
         if trouble and data:  # what was read of it counts, but it is not all
-            return report._replace(failure=f"{clean(name)} could not be read whole: {trouble}.")
+            return report._replace(failure=f"{self._named(name)} could not be read whole: {trouble}.")
         return report._replace(troubles=(trouble, *report.troubles)) if trouble else report
+
+    def _named(self, name: str) -> str:
+        """A file's name as it is shown: an address may carry a password or a signature."""
+        return self._triage.show(name) if inputs.is_url(name) else clean(name)
 
     def data(self, name: str, data: bytes) -> FileReport:
         """What is found in the bytes of a file."""
@@ -122,7 +126,7 @@ class Linter:
             raw += self._nothing(data, text)
         raw = [each for each in _once(raw) if each.finding.rule in self._settings.rules]
         found = sorted(self._located(name, text, raw), key=_order) if raw else []
-        return FileReport(clean(name), count, tuple(found), tuple(self._triage.troubles))
+        return FileReport(self._named(name), count, tuple(found), tuple(self._triage.troubles))
 
     def _payload(self, payload: Payload) -> Iterator[_Raw]:
         check = self._triage.check(payload)
@@ -185,7 +189,7 @@ class Linter:
             before = lines.line(line - 1) if line > 1 else ""
             end = end_column - 1 if end_line == line else None
             shown = _excerpt(before, lines.line(line), column - 1, end, self._triage.show) if excerpt else None
-        return Located(finding.rule, finding.level, clean(name), line, column, end_line, end_column, finding.pointer, finding.message, shown)
+        return Located(finding.rule, finding.level, self._named(name), line, column, end_line, end_column, finding.pointer, finding.message, shown)
 
 
 def _once(raw: Iterable[_Raw]) -> list[_Raw]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 from errtriage.contracts import Contracts
@@ -204,9 +203,3 @@ def _patterns(literals: list[bytes]) -> _Scan:
         return [(numbers[match[0]], match.end() - 1) for match in pattern.finditer(data)], any(mark in data for mark in _DOCKER)
 
     return scan
-
-
-@cache
-def search_for(contracts: Contracts) -> Search:
-    """The search for everything that some packs describe."""
-    return Search(contracts)

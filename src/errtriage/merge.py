@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
+from errtriage.inputs import is_url
 from errtriage.model import Verdict
 from errtriage.redact import clean
 from errtriage.scan import Part, Scanner, Settings, Slice
@@ -30,7 +31,7 @@ class Merge:
     def open(self, name: str) -> None:
         """Begin with a file."""
         # An address may carry a password or a signature.
-        self.files.append(self._scanner.triage.show(name) if "://" in name else clean(name))
+        self.files.append(self._scanner.triage.show(name) if is_url(name) else clean(name))
         self._calls = {}
         self._line = 1
 

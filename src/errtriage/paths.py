@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from errtriage.inputs import STDIN, is_url
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-STDIN = "-"
 #: What a walked folder is searched for; rotated logs end in a number.
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".har", ".http", ".log", ".txt")
 #: What is said of a folder or a glob in which there is nothing to read.
@@ -64,7 +65,7 @@ def _behind(name: str, listing: Listing) -> list[str] | None:
     """The files behind one name; None (and a word in the listing) where there is nothing of that name."""
     if name == STDIN:
         return [name]
-    if "://" in name:
+    if is_url(name):
         return _remote(name, listing)
     try:
         return list(_walk(name)) if stat.S_ISDIR(os.stat(name).st_mode) else [name]  # noqa: PTH116 - as above
@@ -85,7 +86,7 @@ def _remote(url: str, listing: Listing) -> list[str] | None:
     from errtriage import remote
 
     try:
-        found = remote.expand(url, _TAKEN) if remote.is_remote(url) else None
+        found = remote.expand(url, _TAKEN)
     except OSError as error:
         listing.missing.append((url, str(error.strerror)))
         return None

@@ -13,9 +13,6 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
-from errtriage.model import Failure
-
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+-]*)(?:::[a-z]+)*://")
 _EXTRA = "pip install 'errtriage[remote]'"
 #: How much is fetched at once where something is read from its start, in bytes.
 _BLOCK = 4 << 20
@@ -36,11 +33,6 @@ class Info(NamedTuple):
     identity: str
 
 
-def is_remote(name: str) -> bool:
-    """Whether a name is a URL."""
-    return "://" in name and _URL.match(name) is not None
-
-
 def expand(url: str, taken: re.Pattern[str]) -> list[str] | None:
     """The inputs behind a URL: itself, what a glob matches, or what is below a folder and has a name that is ``taken``.
 
@@ -48,15 +40,25 @@ def expand(url: str, taken: re.Pattern[str]) -> list[str] | None:
     """
     with _reported(url):
         system, path = _system(url)
-        http = url.lower().startswith(("http:", "https:"))
-        if "*" in path or (not http and re.search(r"[?\[]", path)):
-            found = system.glob(path)
-            return sorted(_url(system, each) for each in found) or None
-        if http:
+        http = _is_http(url)
+        if not http and system.isdir(path):
+            return _below(system, path, taken)
+        if not http and system.exists(path):  # also where there are characters of a glob in its name
             return [url]
-        if system.isdir(path):
-            return sorted(_url(system, each) for each in system.find(path) if _is_log(each, path, taken))
-        return [url] if system.exists(path) else None
+        if "*" in path or (not http and re.search(r"[?\[]", path)):
+            found = system.glob(path, detail=True)
+            files = [_below(system, each, taken) if known.get("type") == "directory" else [_url(system, each)] for each, known in sorted(found.items())]
+            return [name for names in files for name in names] if found else None
+        return [url] if http else None
+
+
+def _is_http(url: str) -> bool:
+    return url.lower().startswith(("http:", "https:"))
+
+
+def _below(system: Any, top: str, taken: re.Pattern[str]) -> list[str]:
+    """The inputs in a folder and those below it."""
+    return sorted(_url(system, each) for each in system.find(top) if _is_log(each, top, taken))
 
 
 def _is_log(path: str, top: str, taken: re.Pattern[str]) -> bool:
@@ -93,7 +95,7 @@ def opened(url: str) -> tuple[Any, bool]:
     """
     with _reported(url):
         system, path = _system(url)
-        if url.lower().startswith(("http:", "https:")):
+        if _is_http(url):
             try:
                 probe = system.open(path, "rb", block_size=1, cache_type="none")
                 probe.seek(1)
@@ -142,18 +144,24 @@ def _reported(url: str) -> Iterator[None]:
     """Whatever a protocol raises becomes an OSError that says what is wrong in one line."""
     try:
         yield
-    except Failure:
-        raise
-    except FileNotFoundError as error:
-        # What stands behind it may be that nobody answered.
-        cause = error.__cause__ if isinstance(error.__cause__, OSError) else None
-        raise OSError(0, _line(cause) if cause and not isinstance(cause, FileNotFoundError) else "there is no such object") from None
-    except PermissionError:
-        raise OSError(0, "access was refused; the credentials are those that the protocol's own tools use") from None
     except ImportError as error:
-        raise Failure(f"{url.partition('://')[0]}:// inputs need more than is installed ({_line(error)}).", f"Install it: {_EXTRA}.") from None
+        raise OSError(0, f"{url.partition('://')[0]}:// needs more than is installed ({_line(error)}); {_EXTRA} brings S3 and HTTP") from None
     except Exception as error:  # noqa: BLE001 - each protocol has exceptions of its own
-        raise OSError(0, _line(error) or type(error).__name__) from None
+        raise OSError(0, _reason(error)) from None
+
+
+def _reason(error: BaseException) -> str:
+    """Why something cannot be read, in one line and without its address, which may hold a password."""
+    cause = error.__cause__ or error
+    status = getattr(cause, "status", None)
+    if isinstance(error, PermissionError) or status in {401, 403, 407}:
+        return "access was refused; the credentials are those that the protocol's own tools use"
+    if status in {404, 410} or (isinstance(error, FileNotFoundError) and not isinstance(status, int) and not isinstance(cause, ConnectionError | TimeoutError)):
+        nobody = isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)
+        return _line(cause) if nobody else "there is no such object"
+    if isinstance(status, int):
+        return f"the server answers with status {status}"
+    return _line(error) or type(error).__name__
 
 
 def _line(error: BaseException) -> str:
@@ -161,14 +169,20 @@ def _line(error: BaseException) -> str:
 
 
 def _system(url: str) -> tuple[Any, str]:
-    """The file system of a URL and the path in it."""
+    """The file system of a URL and the path in it.
+
+    Only the first protocol counts: fsspec would take a key with :: in it for a chain of addresses.
+    """
     try:
-        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+        from fsspec import get_filesystem_class  # type: ignore[import-untyped]
     except ImportError:
-        raise Failure(f"{url.partition('://')[0]}:// inputs need the extra for remote inputs.", f"Install it: {_EXTRA}.") from None
-    system, path = url_to_fs(url)
+        raise ImportError("fsspec") from None
+    protocol, _, rest = url.partition("://")
+    url = f"{protocol.lower()}://{rest}"
+    kind = get_filesystem_class(protocol.lower())
+    system = kind(**kind._get_kwargs_from_urls(url))  # noqa: SLF001 - as fsspec's own url_to_fs does
     system.invalidate_cache()  # what was listed may have changed
-    return system, str(path)
+    return system, str(kind._strip_protocol(url))  # noqa: SLF001 - as above
 
 
 def _url(system: Any, path: str) -> str:

@@ -9,8 +9,8 @@ not know are decided in the merge.
 from __future__ import annotations
 
 import re
+import threading
 from codecs import BOM_UTF8
-from functools import cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -18,7 +18,7 @@ import orjson
 from errtriage import inputs, payloads
 from errtriage.boundaries import Lines
 from errtriage.contracts import with_packs
-from errtriage.markers import search_for
+from errtriage.markers import Search
 from errtriage.model import Payload, Place, Verdict
 from errtriage.moments import of_line, of_payload, of_value, stated, way_to
 from errtriage.packs import Pack
@@ -149,10 +149,21 @@ def scan_slice(job: tuple[Settings, Slice]) -> Part:
     return scanner_for(settings).slice(part)
 
 
-@cache
+class _Scanners(threading.local):
+    """The scanners of a thread: a worker of a cluster may have several threads, and a scanner is for one."""
+
+    def __init__(self) -> None:
+        self.by_settings: dict[Settings, Scanner] = {}
+
+
+_SCANNERS = _Scanners()
+
+
 def scanner_for(settings: Settings) -> Scanner:
     """The scanner of a run; processes that are copies of this one have what it has learnt."""
-    return Scanner(settings)
+    if settings not in _SCANNERS.by_settings:
+        _SCANNERS.by_settings[settings] = Scanner(settings)
+    return _SCANNERS.by_settings[settings]
 
 
 class Scanner:
@@ -162,7 +173,7 @@ class Scanner:
         self._settings = settings
         self._contracts = with_packs(settings.packs)
         self.triage = Triage(self._contracts, redact=settings.redact)
-        self._search = None if settings.successes else search_for(self._contracts)
+        self._search = None if settings.successes else Search(self._contracts)
         self._signatures = Signatures(self._contracts)
         #: What records come to, by their signatures: what is counted, and the way to their time.
         self._known: dict[tuple[Any, ...], tuple[list[Counted], tuple[str, ...] | None]] = {}
@@ -261,7 +272,7 @@ class Scanner:
 
     def _read(self, part: Slice) -> bytearray:
         """The bytes of a slice, in a buffer that is used again: touching new memory takes longer than reading."""
-        if "://" in part.path:
+        if inputs.is_url(part.path):
             from errtriage import remote
 
             return bytearray(remote.read_range(part.path, part.start, part.end, part.identity))
@@ -342,6 +353,8 @@ class Scanner:
         if template.plain and self._signatures.has_pattern(line):
             return False
         if template.mark is None:
+            if b"{" not in line[:_WORDS]:
+                return False  # of so many words before the record only the last are kept, and the time may be in none of them
             when = of_line(line[:_WORDS].decode("utf-8", "replace"), work.part.modified)
         else:
             value = _VALUE.match(line, line.find(template.mark) + len(template.mark))

@@ -20,6 +20,8 @@ from errtriage.scan import Slice
 SLICE = 16 << 20
 #: The first slice of an input is small: what is learnt from it is there before other processes are started.
 _FIRST = 1 << 20
+#: Into how many slices a remote input is cut, unless they would be so many times larger than others.
+_PARTS, _LARGER = 64, 8
 #: How much of a file is looked at to find a boundary, at first; and how much before it.
 _WINDOW, _BACK = 1 << 20, 1 << 16
 
@@ -39,7 +41,7 @@ def of_input(name: str, size: int = SLICE) -> Iterator[Slice | Trouble]:
                 return
             yield from _of_stream(name, sys.stdin.buffer, time.time(), size)
             return
-        if "://" in name:
+        if inputs.is_url(name):
             yield from _of_remote(name, size)
             return
         with open(name, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered
@@ -63,13 +65,16 @@ def _of_remote(url: str, size: int) -> Iterator[Slice | Trouble]:
     if not ranged or known.size is None or inputs.is_compressed(head) or inputs.is_wide(head):
         yield from _of_stream(url, _Ahead(head, file), known.modified, size)
         return
+    # To find where a slice may end takes a request, so a large object is cut into fewer.
+    size = min(max(size, known.size // _PARTS), size * _LARGER)
     for each in _of_file(url, file, known.size, known.modified, size):
-        yield each._replace(identity=known.identity)
+        # What is read in one piece is of one time.
+        yield each if each.end - each.start == known.size else each._replace(identity=known.identity)
 
 
 def with_bytes(part: Slice) -> Slice:
     """A slice that carries its bytes, for a worker that cannot reach its file. One that cannot be read stays as it is."""
-    if part.data is not None or "://" in part.path:
+    if part.data is not None or inputs.is_url(part.path):
         return part
     try:
         with open(part.path, "rb") as file:  # noqa: PTH123 - as above
@@ -81,7 +86,7 @@ def with_bytes(part: Slice) -> Slice:
 
 def plain_size(name: str) -> int | None:
     """The size of a file in bytes, if what is read of it is what it holds; None where only reading it tells."""
-    if "://" in name:
+    if inputs.is_url(name):
         return _remote_size(name)
     try:
         with open(name, "rb") as file:  # noqa: PTH123 - as above

@@ -99,10 +99,11 @@ def scan(
 def _follow(settings: Any, listing: Any, format: Format, *, from_start: bool, color: Color) -> int:
     """Print verdicts as they come, until standard input ends or the run is interrupted."""
     from errtriage.follow import verdicts
+    from errtriage.inputs import is_url
     from errtriage.render import jsonl
     from errtriage.scan import scanner_for
 
-    if url := next((name for name in listing.files if "://" in name), None):
+    if url := next((name for name in listing.files if is_url(name)), None):
         raise Failure(f"{url} cannot be followed: --follow reads files of this machine.", "Scan it without --follow.")
     if format not in (Format.TEXT, Format.JSONL):
         raise Failure(f"--follow has no end, and --format {format} is written at the end.", "Use --format text or jsonl.")
@@ -208,13 +209,14 @@ def _run(settings: Any, files: Sequence[str], merge: Any, engine: tuple[int | No
         yield queue, executors.run(scan_slice, queue.jobs(), workers or executors.processors())
         return
     from errtriage.cluster import connected
+    from errtriage.inputs import is_url
     from errtriage.slices import with_bytes
 
     with connected(cluster, workers) as found:
-        reached = found.reached([os.path.abspath(name) for name in files if "://" not in name and name != "-"])  # noqa: PTH100 - as it is named
+        reached = found.reached([os.path.abspath(name) for name in files if not is_url(name) and name != "-"])  # noqa: PTH100 - as it is named
 
         def packed(part: Any) -> Any:
-            absolute = part.path if "://" in part.path else os.path.abspath(part.path)  # noqa: PTH100 - as above
+            absolute = part.path if is_url(part.path) else os.path.abspath(part.path)  # noqa: PTH100 - as above
             return part._replace(path=absolute) if absolute in reached else with_bytes(part)
 
         queue = Queue(merge, settings, files, packed=packed)
