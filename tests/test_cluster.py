@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from conftest import ROOT, Run
 from deadly import tripled
-from fleet import cluster, compressed, log, object_store, until
+from fleet import BIN, cluster, compressed, log, object_store, until
 
 from errtriage.executors import Lost, run_on
 
@@ -170,3 +172,21 @@ def test_a_scheduler_that_does_not_answer_is_said(run: Run, tmp_path: Path) -> N
     wrong = run("scan", "--cluster", "nonsense://x", "-")
     assert (wrong.returncode, wrong.stdout) == (2, b"")
     assert b"No Dask scheduler answers at nonsense://x" in wrong.stderr
+
+
+def test_the_three_lines_of_the_readme_scan_a_bucket(tmp_path: Path, store: dict[str, str]) -> None:
+    block = next(each for each in re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL) if each.startswith("dask scheduler"))
+    scheduler, worker, scan = (shlex.split(line) for line in block.splitlines())
+    env = {**os.environ, **store, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    running = []
+    try:
+        for command in ([*scheduler, "--host", "127.0.0.1", "--port", "0", "--no-dashboard"], [*worker, "--no-dashboard"]):
+            running.append(subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            until((tmp_path / "scheduler.json").is_file)
+        done = subprocess.run([*scan[:-1], "s3://logs/"], cwd=tmp_path, env=env, capture_output=True, check=False, timeout=100)
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait(20)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"2 files, 40.3 MiB, ")
