@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -57,8 +60,11 @@ def object_store(objects: dict[str, bytes]) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def web_server(data: bytes, *, ranges: bool) -> Iterator[str]:
-    """A web server that gives some bytes under every path, in parts or only whole; gives its address."""
+def web_server(data: bytes, *, ranges: bool, certificate: tuple[Path, Path] | None = None) -> Iterator[str]:
+    """A web server that gives some bytes under every path, in parts or only whole; gives its address.
+
+    With a certificate and its key it speaks TLS.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -90,12 +96,41 @@ def web_server(data: bytes, *, ranges: bool) -> Iterator[str]:
                     self.close_connection = True
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
+
+
+def make_certificate(key: Path, certificate: Path) -> None:
+    """A certificate of this machine's loopback address, signed by itself."""
+    x509 = pytest.importorskip("cryptography.x509", reason="nothing makes certificates (cryptography)")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(private, hashes.SHA256())
+    )
+    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    key.write_bytes(private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
 
 
 @contextmanager

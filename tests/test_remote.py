@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Run
-from fleet import compressed, log, object_store, web_server
+from fleet import compressed, log, make_certificate, object_store, web_server
 
 from errtriage import remote
 
@@ -175,3 +175,29 @@ def test_what_is_on_this_machine_needs_neither_extra(tmp_path: Path) -> None:
     code = "import sys; sys.argv = ['errtriage', 'scan', sys.argv[1]]\nfrom errtriage.cli import app\ntry: app()\nexcept SystemExit: pass\nprint('loaded', *sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.log")], capture_output=True, text=True, check=True).stdout.rpartition("loaded")[2]
     assert not {"fsspec", "distributed", "dask", "errtriage.remote", "errtriage.cluster"} & set(loaded.split())
+
+
+def test_an_object_of_a_bucket_that_changes_is_said(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    boto3 = pytest.importorskip("boto3", reason="boto3 is not installed")
+    for name, value in store.items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client("s3")
+    client.put_object(Bucket="logs", Key="other/x.log", Body=b"0123456789")
+    before = remote.info("s3://logs/other/x.log").identity
+    assert remote.read_range("s3://logs/other/x.log", 2, 4, before) == b"23"
+    client.put_object(Bucket="logs", Key="other/x.log", Body=b"9876543210")
+    with pytest.raises(OSError, match="changed while"):
+        remote.read_range("s3://logs/other/x.log", 2, 4, before)
+
+
+def test_a_server_is_trusted_by_its_certificate(run: Run, tmp_path: Path) -> None:
+    """https:// with an authority that the machine knows, and with one that it does not know."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    make_certificate(key, certificate)
+    with web_server(SMALL, ranges=True, certificate=(certificate, key)) as address:
+        assert address.startswith("https://127.0.0.1:")
+        known = run("scan", "-f", "json", f"{address}/a.log", env={"SSL_CERT_FILE": str(certificate)})
+        unknown = run("scan", "-f", "json", f"{address}/a.log")
+    assert json.loads(known.stdout)["payloads"] == SMALL.count(b"ERROR")
+    assert (unknown.returncode, json.loads(unknown.stdout)["payloads"]) == (2, 0)
+    assert b"CERTIFICATE_VERIFY_FAILED" in unknown.stderr
