@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -51,12 +52,19 @@ def object_store(objects: dict[str, bytes]) -> Iterator[dict[str, str]]:
     try:
         session = boto3.session.Session(*CREDENTIALS.values())
         client = session.client("s3", region_name="us-east-1", endpoint_url=env["AWS_ENDPOINT_URL"])
+        reset(env)  # what a server has lives as long as the process
         client.create_bucket(Bucket="logs")
         for key, body in objects.items():
             client.put_object(Bucket="logs", Key=key, Body=body)
         yield env
     finally:
+        reset(env)
         server.stop()
+
+
+def reset(env: dict[str, str]) -> None:
+    """Empty the S3 server."""
+    urlopen(Request(f"{env['AWS_ENDPOINT_URL']}/moto-api/reset", method="POST"), timeout=30).close()  # noqa: S310 - our own server
 
 
 @contextmanager

@@ -97,7 +97,10 @@ def _pooled(function: Callable[[Any], Any], first: list[Any], jobs: Iterator[Any
     again = deque(first)
     pending: deque[tuple[Any, Any]] = deque()
     # Where it is safe, a copy of this process needs no time to import what is imported here already.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("fork" if sys.platform == "linux" else None), initializer=_begin, initargs=(os.getpid(),))
+    # A thread that reads from a network may hold a lock that the copy would wait for for ever.
+    alone = not any(thread.name == "fsspecIO" for thread in threading.enumerate())
+    context = get_context(("fork" if alone else "spawn") if sys.platform == "linux" else None)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(os.getpid(),))
     job = _END
     done = False
     try:
