@@ -578,7 +578,7 @@ def test_where_packs_cannot_be_looked_for_there_are_none(run: Run, tmp_path: Pat
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder)], input=b'{"error": "rate_limited"}', capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert run("explain", "-f", "json", stdin='{"error": "rate_limited"}', env={"ERRTRIAGE_PACKS": "/root/none/\0"[:10]}).returncode == 0
+    assert run("explain", "-f", "json", stdin='{"error": "rate_limited"}', env={"ERRTRIAGE_PACKS": "/nowhere"}).returncode == 0
 
 
 def test_a_check_by_name_is_of_the_pack_that_would_be_used(run: Run, project: Path) -> None:

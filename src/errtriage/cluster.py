@@ -101,13 +101,12 @@ def _client(kind: Any, where: Any) -> Any:
         client = TimeoutError()
     if isinstance(client, Exception):
         hint = "Name it as tcp://HOST:8786, as the file that `dask scheduler --scheduler-file` writes, or say local."
-        raise Failure(f"No Dask scheduler answers at {where or 'an empty address'} ({type(client).__name__}).", hint)
+        raise Failure(f"No Dask scheduler answers at {where} ({type(client).__name__}).", hint)
     return client
 
 
 def _check(client: Any) -> None:
     """Whether there are workers, and whether they have the errtriage that this is."""
-
     try:
         client.wait_for_workers(1, timeout=_WORKER)
     except TimeoutError:

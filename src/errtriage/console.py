@@ -170,13 +170,14 @@ def packs_in_use(named: Sequence[str] | None, asked: str | None = None) -> tuple
     """
     from errtriage.packs import folders, locations
 
-    if not named and not any(folders(location) for location in locations()):
+    places = locations()
+    if not named and not any(map(folders, places)):
         return ()
     from errtriage import overlay
     from errtriage.contracts import bundled, with_packs
 
     asked_for = overlay.named(named or ())
-    found = overlay.in_use(locations())
+    found = overlay.in_use(places)
     for location in found.empty:
         say(f"{location.kind}: {overlay.no_pack(location)[0]}")
     packs = found.packs + asked_for

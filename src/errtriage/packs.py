@@ -29,7 +29,7 @@ LARGEST_FILE, LARGEST_PACK, MOST_FILES = 1 << 19, 1 << 22, 1000
 class Location(NamedTuple):
     """A folder that is a pack or holds packs, and why it is looked at.
 
-    ``kind`` is bundled, user, project, ERRTRIAGE_PACKS or --pack.
+    ``kind`` is user, project, ERRTRIAGE_PACKS, --pack, or checked where it is only looked at.
     """
 
     kind: str

@@ -29,10 +29,6 @@ class Format(StrEnum):
     HTML = "html"
 
 
-#: How many bytes are worth a second process.
-_MUCH = 32 << 20
-
-
 @guarded
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders and globs; - for standard input.")],
