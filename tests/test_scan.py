@@ -31,9 +31,11 @@ from errtriage import slices
 from errtriage.contracts import bundled
 from errtriage.inputs import decode, decompress
 from errtriage.markers import Search, _patterns
-from errtriage.merge import Merge, Queue
+from errtriage.merge import Merge
+from errtriage.regions import Slice
 from errtriage.render.jsonl import line
-from errtriage.scan import Scanner, Settings, Slice, scan_slice, scanner_for
+from errtriage.scan import Scanner, Settings, scan_slice, scanner_for
+from errtriage.slices import Queue
 from errtriage.survey import of_merge
 from errtriage.verdicts import Triage
 
@@ -665,10 +667,10 @@ def test_codes_without_end_are_counted_together(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_lines_without_end_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from errtriage import boundaries, scan
+    from errtriage import boundaries, regions
 
     monkeypatch.setattr(boundaries, "MOST", 10_000)
-    monkeypatch.setattr(scan, "_LONGEST_RECORD", 30_000)
+    monkeypatch.setattr(regions, "_LONGEST_RECORD", 30_000)
     path = tmp_path / "a.log"
     path.write_text(" indented\n" * 5000 + f" {json.dumps(ENVELOPE)}\n" + " indented\n" * 5000)
     assert counted(path, Scanner(Settings())).tally.payloads == 1

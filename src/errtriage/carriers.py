@@ -42,6 +42,8 @@ class Text(NamedTuple):
     written: list[Any] | None = None
     #: Where it stands in the file's text as it is; -1 where it was put together anew.
     offset: int = -1
+    #: What a service, a pod or a process is called whose text it is.
+    name: str = ""
 
     def place(self, line: int) -> int:
         """The line of the file for a line of this text (both 1-based)."""
@@ -144,7 +146,9 @@ def _carried(kind: str, lines: list[_Line | None], numbers: range, first_line: i
         if line.adds:
             text.append(line.adds)
     wrappers = _RECORD if kind in ("docker", "journal") else ()
-    return [Text("".join(text), places[name], wrappers, times[name]) for name, text in parts.items() if text]
+    # Standard output and standard error are two texts of one program.
+    named = kind in ("compose", "kubectl", "journal")
+    return [Text("".join(text), places[name], wrappers, times[name], name=name if named else "") for name, text in parts.items() if text]
 
 
 def _without_curl_marks(raw: list[str], first_line: int) -> Text:

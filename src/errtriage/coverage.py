@@ -20,9 +20,10 @@ from errtriage.knowledge import given_to
 from errtriage.model import Failure, Outcome, Payload, Verdict
 from errtriage.packs import Pack, read_file, within_bound
 from errtriage.pointers import pointer
+from errtriage.regions import Slice
 from errtriage.render.jsonl import document
 from errtriage.safety import Problem, parsed
-from errtriage.scan import Scanner, Settings, Slice
+from errtriage.scan import Scanner, Settings
 from errtriage.verdicts import Judged, Triage
 
 _ADD = "Add an example to examples/ that does, or drop this."

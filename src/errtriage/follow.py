@@ -13,7 +13,8 @@ from errtriage import inputs
 from errtriage.boundaries import Lines
 from errtriage.merge import Merge
 from errtriage.model import Verdict
-from errtriage.scan import Scanner, Slice
+from errtriage.regions import Slice
+from errtriage.scan import Scanner
 
 #: How often files are looked at, and how long an unfinished record waits for its rest, in seconds.
 INTERVAL, PATIENCE = 0.2, 1.0

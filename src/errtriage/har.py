@@ -2,36 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from errtriage.challenges import by_name
 from errtriage.model import Http
 
+#: An exchange that took longer, in ms, took no time that is known.
+_LONGEST_MS = 10**10
 
-def exchanges(entries: Iterable[Any]) -> Iterator[tuple[Http, str, str, Any]]:
-    """Yield for each entry that has a response: status, headers and method; what was
-    asked; the body; when it was received.
 
-    An entry with status 0 has none: the browser got no answer. The time is the start of the request, as HAR has it.
+class Exchange(NamedTuple):
+    """One entry of a capture: what was asked, and what was answered (``http`` is None where no answer came).
+
+    ``started`` is the start of the request, as HAR has it, and ``took_ms`` how long it took until the answer was there.
     """
+
+    http: Http | None
+    asked: str
+    body: str
+    started: Any
+    took_ms: float
+    #: Of the request: its headers by lower-case name, and scheme, host and path of its address.
+    headers: Mapping[str, str]
+    address: str
+
+
+def exchanges(entries: Iterable[Any]) -> Iterator[Exchange]:
+    """Yield what each entry holds. One with status 0 has no answer: the browser got none."""
     for entry in entries:
-        response = entry.get("response") if isinstance(entry, dict) else None
-        status = response.get("status") if isinstance(response, dict) else None
-        if isinstance(response, dict) and type(status) is int and status > 0:
-            content = response.get("content")
-            content = content if isinstance(content, dict) else {}
-            yield _http(status, response, content, entry.get("request")), _asked(entry.get("request")), _body(content), entry.get("startedDateTime")
+        if not isinstance(entry, dict):
+            continue
+        request = entry.get("request")
+        request = request if isinstance(request, dict) else {}
+        response = entry.get("response")
+        response = response if isinstance(response, dict) else {}
+        status: Any = response.get("status")
+        content = response.get("content")
+        content = content if isinstance(content, dict) else {}
+        http = _http(status, response, content, request) if type(status) is int and status > 0 else None
+        time: Any = entry.get("time")
+        took = time if type(time) in (int, float) and 0 <= time < _LONGEST_MS else 0
+        address = re.split(r"[?#]", str(request.get("url") or ""), maxsplit=1)[0]
+        yield Exchange(http, _asked(request), _body(content), entry.get("startedDateTime"), took, by_name(_pairs(request)), address)
 
 
-def _http(status: int, response: Mapping[str, Any], content: Mapping[str, Any], request: Any) -> Http:
-    listed = response.get("headers")
+def _pairs(message: Mapping[str, Any]) -> list[tuple[str, str]]:
+    listed = message.get("headers")
     given = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    pairs = [(str(each.get("name", "")), str(each.get("value", ""))) for each in given]
+    return [(str(each.get("name", "")), str(each.get("value", ""))) for each in given]
+
+
+def _http(status: int, response: Mapping[str, Any], content: Mapping[str, Any], request: Mapping[str, Any]) -> Http:
+    given = _pairs(response)
+    pairs = list(given)
     if isinstance(content.get("mimeType"), str):
         pairs.append(("Content-Type", content["mimeType"]))
-    method = request.get("method") if isinstance(request, dict) else None
+    method = request.get("method")
     return Http(
         status,
         str(response.get("statusText") or "") or None,
@@ -42,8 +71,8 @@ def _http(status: int, response: Mapping[str, Any], content: Mapping[str, Any], 
     )
 
 
-def _asked(request: Any) -> str:
-    data = request.get("postData") if isinstance(request, dict) else None
+def _asked(request: Mapping[str, Any]) -> str:
+    data = request.get("postData")
     text = data.get("text") if isinstance(data, dict) else None
     return text if isinstance(text, str) else ""
 

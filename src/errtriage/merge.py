@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from errtriage.inputs import is_url
 from errtriage.model import Verdict
 from errtriage.redact import clean
-from errtriage.scan import Part, Scanner, Settings, Slice
-from errtriage.slices import SLICE, Trouble, of_input
+from errtriage.scan import Part, Scanner
 from errtriage.tally import Tally
 from errtriage.wrappers import Calls, rpc_key
 
@@ -75,52 +73,3 @@ class Merge:
     def _placed(self, verdict: Verdict) -> Verdict:
         line = verdict.source.line + self._line - 1
         return verdict._replace(source=verdict.source._replace(file=self.files[-1], line=line))
-
-
-class Queue:
-    """The slices of all files as jobs, and what happened between them: slices are cut before the parts of earlier ones
-    come back, and files begin and end in the order of the parts.
-    """
-
-    def __init__(self, merge: Merge, settings: Settings, files: Sequence[str], size: int = SLICE, packed: Callable[[Slice], Slice] | None = None) -> None:
-        #: Makes a slice ready to travel.
-        self._packed = packed
-        self._merge = merge
-        self._settings = settings
-        self._files = files
-        self._size = size
-        self._happened: deque[str | Slice | Trouble | None] = deque()
-
-    def jobs(self) -> Iterator[tuple[Settings, Slice]]:
-        """The jobs for ``scan_slice``, in order."""
-        for name in self._files:
-            self._happened.append(name)
-            for each in of_input(name, self._size):
-                self._happened.append(each)
-                if isinstance(each, Slice):
-                    yield self._settings, self._packed(each) if self._packed else each
-            if not (self._happened and isinstance(self._happened[-1], Trouble)):
-                self._happened.append(None)
-
-    def next_slice(self) -> Slice:
-        """The slice that the next part belongs to; what happened before it is told to the merge."""
-        while True:
-            each = self._happened.popleft()
-            if isinstance(each, Slice):
-                return each
-            self._tell(each)
-
-    def finish(self) -> None:
-        """Tell the merge what happened after the last part."""
-        while self._happened:
-            each = self._happened.popleft()
-            if not isinstance(each, Slice):
-                self._tell(each)
-
-    def _tell(self, each: str | Trouble | None) -> None:
-        if isinstance(each, str):
-            self._merge.open(each)
-        elif isinstance(each, Trouble):
-            self._merge.skip(each.reason)
-        else:
-            self._merge.read()

@@ -154,6 +154,10 @@ class Context(NamedTuple):
     body: bool = False
     #: The HTTP verb that a log record around it names.
     method: str | None = None
+    #: The log records that were passed, and what a capture says about the exchange; from the outside in.
+    around: tuple[Mapping[str, Any], ...] = ()
+    #: Which of the texts that a carrier interleaves it stands in, by the carrier's name for it.
+    stream: str = ""
     #: Whether something had to be mended to be read, and whether something was cut short.
     repaired: bool = False
     truncated: bool = False

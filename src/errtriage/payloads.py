@@ -50,6 +50,8 @@ class Record(NamedTuple):
     start: int = -1
     #: Of an element of an array: the whole array, which starts there.
     root: Any = None
+    #: Which of the texts that a carrier interleaves it stands in.
+    stream: str = ""
 
 
 class _Lines:
@@ -110,7 +112,8 @@ def _within(mended: list[int], text: carriers.Text) -> list[int]:
 
 def _carried(record: Record, text: carriers.Text) -> Record:
     whole = record.whole and text.offset >= 0
-    return record._replace(line=text.place(record.line), wrappers=text.wrappers + record.wrappers, written=text.time(record.line), whole=whole)
+    wrappers = text.wrappers + record.wrappers
+    return record._replace(line=text.place(record.line), wrappers=wrappers, written=text.time(record.line), whole=whole, stream=text.name)
 
 
 def _is_document(text: str) -> bool:

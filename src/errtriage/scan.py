@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import threading
-from codecs import BOM_UTF8
 from typing import Any, NamedTuple
 
 import orjson
@@ -23,31 +22,17 @@ from errtriage.model import Payload, Place, Verdict
 from errtriage.moments import of_line, of_payload, of_value, stated, way_to
 from errtriage.packs import Pack
 from errtriage.pointers import follow_parts
+from errtriage.regions import NEWLINE, TOO_LONG, WORDS, Buffer, Slice, any_in, hits, is_too_long, line_value, lines_around, without_codes
 from errtriage.signatures import WORD_WITH_DIGIT, Signatures
 from errtriage.tally import Key, Moment, Spot, Tally
 from errtriage.verdicts import Triage
 from errtriage.wrappers import Calls
 
-#: A line after one that ends so, or before one that begins so, may belong to it.
-_GOES_ON = frozenset(b",{[(:=+\\\n")
-_COMES_FROM = frozenset(b" \t\r\n}]),;>")
-#: Lines that begin so are read with what is around them: responses, events, carriers.
-_OTHERWISE = re.compile(rb"HTTP/|< |\* |data:|event:|[^{|]*+\||[^{]*?std(?:out|err) [PF]")
-#: Terminal codes (see ``redact``) and NUL characters, in bytes.
-_CODES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|\x00+")
-_QUOTES = re.compile("[\"'`“‘(]|[{\\[](?=[\\[{])")
-_NEWLINE, _RETURN, _BRACE = 10, 13, 123
-#: How much of the words before a value is kept, in characters (as ``payloads`` keeps it).
-_WORDS = 1024
-#: How much longer than its first slice a process's buffer is: slices end where records do.
-_SPARE = 1 << 20
 #: How many signatures are remembered.
 _MOST_KNOWN = 10_000
 #: Words with a digit in them: ids, times, counts.
 _WITH_DIGITS = re.compile(WORD_WITH_DIGIT.encode())
 _VALUE = re.compile(rb'"(?P<text>[^"\\]*)"|(?P<number>[0-9]+(?:\.[0-9]+)?)(?=[,}])')
-#: Lines longer than this together, in bytes, are not read (a document that is the whole input is).
-_LONGEST_RECORD = 64 << 20
 _LONG_DIGITS = re.compile(rb"\d{19}")
 
 
@@ -66,23 +51,6 @@ class Settings(NamedTuple):
     only: frozenset[str] = frozenset()
     #: The packs beyond the bundled ones.
     packs: tuple[Pack, ...] = ()
-
-
-class Slice(NamedTuple):
-    """A part of an input: read from ``path`` where ``data`` is not given. Offsets are in bytes; ``end`` is exclusive.
-
-    ``modified`` is when the file was written, in seconds since 1970, for times that do not name their year.
-    """
-
-    path: str
-    start: int
-    end: int
-    modified: float
-    data: bytes | None = None
-    #: The whole input, as it was: what it is encoded in is still to be seen.
-    lossy: bool = False
-    #: Of a remote input, what changes when its content does.
-    identity: str = ""
 
 
 class Found(NamedTuple):
@@ -179,7 +147,7 @@ class Scanner:
         self._known: dict[tuple[Any, ...], tuple[list[Counted], tuple[str, ...] | None]] = {}
         #: The same by lines without their digits, for lines in which no digit decides.
         self._templates: dict[bytes, _Template] = {}
-        self._buffer = bytearray()
+        self._buffer = Buffer()
         self._last: Slice | None = None
         #: What needs only to be counted in later slices of the same file.
         self._kept: set[Counted] = set()
@@ -187,7 +155,7 @@ class Scanner:
     def slice(self, part: Slice) -> Part:
         """What one slice comes to, or why it could not be read."""
         try:
-            data = part.data if part.data is not None else self._read(part)
+            data = self._buffer.read(part)
         except OSError as error:
             return Part(Tally(), {}, [], [], failure=str(error.strerror))
         if self._last is None or part.path != self._last.path or part.start < self._last.end:
@@ -197,7 +165,7 @@ class Scanner:
         self._remember_kept(part, work.result.tally)
         tally = work.result.tally
         tally.bytes = len(data)
-        tally.lines = work.line - 1 + data.count(b"\n", work.counted) + (len(data) > 0 and data[-1] != _NEWLINE)
+        tally.lines = work.line - 1 + data.count(b"\n", work.counted) + (len(data) > 0 and data[-1] != NEWLINE)
         return work.result._replace(troubles=tuple(dict.fromkeys(work.troubles)))
 
     def _take(self, payload: Payload, work: _Work) -> Counted | None:
@@ -207,7 +175,7 @@ class Scanner:
             return None
         if payload.tool is None and payload.context.rpc is not None:
             # What is around it stays here; where it stands in the text is known.
-            work.result.open.append(found._replace(payload=payload._replace(context=payload.context._replace(place=Place(found.spot.line)))))
+            work.result.open.append(found._replace(payload=payload._replace(context=payload.context._replace(place=Place(found.spot.line), around=()))))
             work.result.verdicts.append(None)
             return None
         return self.count(found, work.result.tally, work.result.verdicts)
@@ -270,28 +238,6 @@ class Scanner:
         only = self._settings.only
         return not only or key.action in only or key.outcome in only or key.code in only
 
-    def _read(self, part: Slice) -> bytearray:
-        """The bytes of a slice, in a buffer that is used again: touching new memory takes longer than reading."""
-        if inputs.is_url(part.path):
-            from errtriage import remote
-
-            return bytearray(remote.read_range(part.path, part.start, part.end, part.identity))
-        size = part.end - part.start
-        if not self._buffer:
-            self._buffer = bytearray(size + _SPARE)
-        # Within what was once allocated, both are only a matter of where it ends.
-        self._buffer.extend(bytes(max(0, size - len(self._buffer))))
-        del self._buffer[size:]
-        with open(part.path, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered
-            file.seek(part.start)
-            view = memoryview(self._buffer)
-            filled = 0
-            while filled < size and (count := file.readinto(view[filled:size])):
-                filled += count
-        view.release()
-        del self._buffer[filled:]
-        return self._buffer
-
     def _take_all(self, work: _Work) -> None:
         """Count everything in a slice."""
         data = work.data
@@ -299,29 +245,17 @@ class Scanner:
             self._whole(work, 0, len(data))
             return
         lines = Lines(data, first=work.part.start == 0)
-        # Terminal codes and NUL characters may stand in the middle of what is looked for.
-        searched = _CODES.sub(b"", data) if b"\x1b" in data or b"\0" in data else data
-        done = at = before = 0
-        for number, found in self._search.candidates(searched):
-            if searched is data:
-                at = found
-            else:  # codes hold no newlines, so a line is the same line without them
-                for _ in range(searched.count(b"\n", before, found)):
-                    at = data.find(b"\n", at) + 1
-                before = found
+        searched = without_codes(data)
+        done = 0
+        for number, found, at in hits(self._search, searched, data):
             if at < done or (words := self._search.confirm(searched, number, found)) is None:
                 continue
-            start = data.rfind(b"\n", done, at) + 1 or done
-            end = data.find(b"\n", at)
-            end = len(data) if end < 0 else end
-            alone = _is_alone(data, start, end)
-            if not alone:
-                start, end = lines.region(at)
-            if end - start > _LONGEST_RECORD and not lines.is_document:
-                work.troubles.append(f"lines that could be one record are longer than {_LONGEST_RECORD >> 20} MiB together, and are not read")
+            start, end, alone = lines_around(lines, data, at, done)
+            if is_too_long(lines, start, end):
+                work.troubles.append(TOO_LONG)
                 done = end
                 continue
-            if words and not _any_in(data, words, start, end):
+            if words and not any_in(data, words, start, end):
                 continue
             done = self._take_line(work, lines, start, end, done) if alone else self._take_region(work, max(start, done), end)
 
@@ -331,7 +265,7 @@ class Scanner:
         template = b"" if self._settings.verdicts else _WITH_DIGITS.sub(b"#", line)
         if template in self._templates and self._like(line, self._templates[template], work):
             return end
-        read = _value(line)
+        read = line_value(line)
         if not read:
             start, end = lines.region(start)
             return self._take_region(work, max(start, done), end)
@@ -353,9 +287,9 @@ class Scanner:
         if template.plain and self._signatures.has_pattern(line):
             return False
         if template.mark is None:
-            if b"{" not in line[:_WORDS]:
+            if b"{" not in line[:WORDS]:
                 return False  # of so many words before the record only the last are kept, and the time may be in none of them
-            when = of_line(line[:_WORDS].decode("utf-8", "replace"), work.part.modified)
+            when = of_line(line[:WORDS].decode("utf-8", "replace"), work.part.modified)
         else:
             value = _VALUE.match(line, line.find(template.mark) + len(template.mark))
             if value is None:
@@ -402,39 +336,3 @@ class Scanner:
         for payload in self.triage.find(self.triage.records(text, work.line, lossy=work.part.lossy or replaced), text, work.result.calls):
             self._take(payload, work)
         work.troubles += self.triage.troubles
-
-
-def _any_in(data: bytes | bytearray, words: tuple[bytes, ...], start: int, end: int) -> bool:
-    for word in words:  # noqa: SIM110 - the loop is faster, and runs for every hit
-        if data.find(word, start, end) >= 0:
-            return True
-    return False
-
-
-def _is_alone(data: bytes | bytearray, start: int, end: int) -> bool:
-    """Whether a line is a record of its own, as far as it and the characters around it tell."""
-    if start == 0 and data.startswith(BOM_UTF8):
-        return False
-    before = data[start - 2] if start > 1 else 0
-    before = data[start - 3] if before == _RETURN and start > 2 else before
-    after = data[end + 1] if end + 1 < len(data) else 0
-    if before in _GOES_ON or after in _COMES_FROM or data[start] in _COMES_FROM:
-        return False
-    if data[start] == _BRACE:
-        return not data.startswith(b'{"log":', start)
-    return not _OTHERWISE.match(data, start, end)
-
-
-def _value(line: bytes) -> tuple[Any, str, bytes] | None:
-    """The JSON object that a line ends with, the words before it, and the object as it is written; None where it takes
-    more to read it.
-    """
-    begin = line.find(b"{")
-    if begin < 0 or b"MCP error " in line or b'"MESSAGE"' in line or b"\x1b" in line or b"\0" in line:
-        return None
-    try:
-        prefix = line[:begin].decode()
-        value = orjson.loads(written := line[begin:])
-    except ValueError:
-        return None
-    return (value, prefix[-_WORDS:].strip(), written) if begin == 0 or not _QUOTES.search(prefix) else None

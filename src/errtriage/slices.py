@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from errtriage import inputs
 from errtriage.boundaries import LONGEST, MOST, Lines, is_document
-from errtriage.scan import Slice
+from errtriage.regions import Slice
 
 #: How many bytes a slice has, unless no record ends there.
 SLICE = 16 << 20
@@ -197,3 +198,65 @@ def _until_interrupted(pieces: Iterator[inputs.Piece | str]) -> Iterator[inputs.
         yield from pieces
     except KeyboardInterrupt:
         yield None
+
+
+class Taker(Protocol):
+    """What is told, in order, which input is read, that it was, and why it or the rest of it was not."""
+
+    def open(self, name: str) -> None:
+        """An input begins."""
+
+    def read(self) -> None:
+        """The input was read, at least in part."""
+
+    def skip(self, reason: str) -> None:
+        """The input, or the rest of it, could not be read."""
+
+
+class Queue:
+    """The slices of all files as jobs, and what happened between them: slices are cut before the parts of earlier ones
+    come back, and files begin and end in the order of the parts.
+    """
+
+    def __init__(self, merge: Taker, settings: Any, files: Sequence[str], size: int = SLICE, packed: Callable[[Slice], Slice] | None = None) -> None:
+        #: Makes a slice ready to travel.
+        self._packed = packed
+        self._merge = merge
+        self._settings = settings
+        self._files = files
+        self._size = size
+        self._happened: deque[str | Slice | Trouble | None] = deque()
+
+    def jobs(self) -> Iterator[tuple[Any, Slice]]:
+        """The jobs for whoever reads slices, in order: the settings, and a slice."""
+        for name in self._files:
+            self._happened.append(name)
+            for each in of_input(name, self._size):
+                self._happened.append(each)
+                if isinstance(each, Slice):
+                    yield self._settings, self._packed(each) if self._packed else each
+            if not (self._happened and isinstance(self._happened[-1], Trouble)):
+                self._happened.append(None)
+
+    def next_slice(self) -> Slice:
+        """The slice that the next part belongs to; what happened before it is told to the merge."""
+        while True:
+            each = self._happened.popleft()
+            if isinstance(each, Slice):
+                return each
+            self._tell(each)
+
+    def finish(self) -> None:
+        """Tell the merge what happened after the last part."""
+        while self._happened:
+            each = self._happened.popleft()
+            if not isinstance(each, Slice):
+                self._tell(each)
+
+    def _tell(self, each: str | Trouble | None) -> None:
+        if isinstance(each, str):
+            self._merge.open(each)
+        elif isinstance(each, Trouble):
+            self._merge.skip(each.reason)
+        else:
+            self._merge.read()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from errtriage import delays, jsontext, payloads, rules
 from errtriage import facts as locate
@@ -19,6 +19,9 @@ from errtriage.pointers import pointer, pointer_parts
 from errtriage.redact import clean, secrets
 from errtriage.wording import Words
 from errtriage.wrappers import Calls, Peeler
+
+if TYPE_CHECKING:
+    from errtriage.wrappers import Listener
 
 
 class Triage:
@@ -74,45 +77,47 @@ class Triage:
         for payload in self.find(payloads.Record(1, each, whole=True) for each in values):
             yield self.decide(payload, "-")
 
-    def find(self, records: Iterable[payloads.Record], text: str = "", calls: Calls | None = None) -> Iterator[Payload]:
+    def find(self, records: Iterable[payloads.Record], text: str = "", calls: Calls | None = None, heard: Listener | None = None) -> Iterator[Payload]:
         """Yield the payloads of records; with ``http`` given and nothing found, the response itself.
 
-        ``calls`` are the tools that were called before these records, and takes those that are called in them.
+        ``calls`` are the tools that were called before these records, and takes those that are called in them. ``heard`` is
+        told, in the order in which payloads come, what is passed beside them.
         """
-        peeler = Peeler(self._recognise, calls, self._contracts.words)
+        peeler = Peeler(self._recognise, calls, self._contracts.words, heard)
         context = Context(http=self._http, body=True)
         found = False
         body: Any = None
-        alone: list[list[Payload]] = []
+        alone: list[Payload] = []
         for record in records:
             body = record.value if body is None else body
             peeler.strangers.clear()
-            here = list(peeler.record(record, context))
-            if not here and self._forced:
-                judged = self._judged(peeler)
-                # What stands between words is judged only where it is all there is: a log holds much that is no answer.
-                if record.whole or record.http:
-                    here = judged
-                elif judged:
-                    alone.append(judged)
-            for payload in here:
-                found = True
+            here = False
+            for payload in peeler.record(record, context):
+                found = here = True
                 yield payload._replace(tool=peeler.tool_of(payload.context))
+            if here or not self._forced or not (judged := self._judged(peeler)):
+                continue
+            # What stands between words is judged only where it is all there is: a log holds much that is no answer.
+            if record.whole or record.http:
+                found = True
+                yield judged._replace(tool=peeler.tool_of(judged.context))
+            else:
+                alone.append(judged)
         if not found and len(alone) == 1:
             found = True
-            yield from alone[0]
+            yield alone[0]
         self.troubles = peeler.troubles
         self.empty = peeler.empty
         if not found and self._http and (response := self._recognise("http-response", text if body is None else body, context)):
             yield response
 
-    def _judged(self, peeler: Peeler) -> list[Payload]:
+    def _judged(self, peeler: Peeler) -> Payload | None:
         """With a contract forced: the record's outermost unwrapped object, judged against the shape nearest to it."""
         if not self._forced or not peeler.strangers:
-            return []
+            return None
         candidates = ((value, context, shape) for value, context in peeler.strangers for shape in self._forced.shapes)
         value, context, shape = max(candidates, key=lambda candidate: _nearness(candidate[0], candidate[2]))
-        return [Payload(value, self._forced.name, shape.name, context, unmatched=True)]
+        return Payload(value, self._forced.name, shape.name, context, unmatched=True)
 
     def _recognise(self, place: str, value: Any, context: Context, inner: Any = None) -> Payload | None:
         known = locate.probe(value, context, inner, forced=self._forced is not None)
@@ -124,21 +129,18 @@ class Triage:
 
     def decide(self, payload: Payload, file: str = "-") -> Verdict:
         """Make the verdict about one payload."""
-        contract, shape, facts, entry, unread, leaf, trace = self.judge(payload)
+        judged = self.judge(payload)
+        contract, shape, facts, entry, unread, leaf, trace = judged
         correlation, found_ids = locate.ids(payload, shape, self._ids["names"], self._ids["headers"])
         shown_id = self.show(correlation) if correlation else None
-        retry = _retry(leaf.get("retry"), facts)
-        words = self._words(contract, facts)
-        words.add(id_clause=f" and quote {shown_id}" if shown_id else "", id_clause_quote=f", quoting {shown_id}" if shown_id else "")
-        if retry and retry.delay_ms is not None:
-            words.add(delay=delays.in_words(retry.delay_ms))
+        words = self.words(judged, shown_id)
         texts = _Texts(contract, None if payload.unmatched else entry, leaf, facts, words, unread)
         truncated = payload.context.truncated and is_cut(payload.value)
         valid = not truncated and shape.accepts(payload.value)
         return Verdict(
             contract=contract.name,
             shape=payload.shape,
-            outcome=_outcome(leaf, entry),
+            outcome=judged.outcome,
             code=self._fact(facts, "code"),
             operation=self._fact(facts, "operation"),
             resource=self._fact(facts, "resource"),
@@ -150,7 +152,7 @@ class Triage:
             steps=texts.steps(),
             never=texts.never(),
             say=texts.say(),
-            retry=retry,
+            retry=judged.retry,
             correlation_id=shown_id,
             trace=tuple(step._replace(answer=words.say(step.answer) or words.with_gaps(step.answer)) for step in trace),
             valid=valid,
@@ -174,12 +176,13 @@ class Triage:
 
     def brief(self, payload: Payload) -> Brief:
         """What a payload is counted by, without the sentences of its verdict."""
-        contract, shape, facts, entry, _, leaf, _ = self.judge(payload)
+        judged = self.judge(payload)
+        facts, leaf = judged.facts, judged.leaf
         code, operation = facts.get("code"), facts.get("operation")
         return Brief(
-            contract.name,
-            shape.name,
-            _outcome(leaf, entry),
+            judged.contract.name,
+            judged.shape.name,
+            judged.outcome,
             self._shown(code) if isinstance(code, str) else None,
             leaf["action"],
             self._shown(operation) if isinstance(operation, str) else None,
@@ -195,10 +198,11 @@ class Triage:
 
     def check(self, payload: Payload) -> Check:
         """What a payload breaks, without the sentences of its verdict."""
-        contract, shape, facts, entry, unread, leaf, _ = self.judge(payload)
+        judged = self.judge(payload)
+        contract, shape, facts, _, unread, _, _ = judged
         truncated = payload.context.truncated and is_cut(payload.value)
         return Check(
-            outcome=_outcome(leaf, entry),
+            outcome=judged.outcome,
             truncated=truncated,
             violations=() if truncated or shape.accepts(payload.value) else self._violations(shape, payload.value),
             findings=self._findings(payload, facts, self._words(contract, facts), unread),
@@ -227,6 +231,14 @@ class Triage:
     def _fact(self, facts: Facts, name: str) -> str | None:
         value = facts.get(name)
         return self.show(value) if isinstance(value, str) else None
+
+    def words(self, judged: Judged, shown_id: str | None) -> Words:
+        """What the sentences about a payload are made of; ``shown_id`` is the id to quote, ready to be shown."""
+        words = self._words(judged.contract, judged.facts)
+        words.add(id_clause=f" and quote {shown_id}" if shown_id else "", id_clause_quote=f", quoting {shown_id}" if shown_id else "")
+        if judged.retry and judged.retry.delay_ms is not None:
+            words.add(delay=delays.in_words(judged.retry.delay_ms))
+        return words
 
     def _words(self, contract: Contract, facts: Facts) -> Words:
         return Words(facts, self.show, lambda condition: contract.conditions.hold(condition, facts))
@@ -285,6 +297,25 @@ class Judged(NamedTuple):
     leaf: Mapping[str, Any]
     trace: list[Step]
 
+    @property
+    def outcome(self) -> Outcome:
+        """The leaf's outcome; a failure's code may know it better."""
+        known = self.leaf["outcome"]
+        return Outcome(known if self.entry is None or known != "failure" else self.entry.get("outcome", known))
+
+    @property
+    def retry(self) -> Retry | None:
+        """What the leaf says of the next call; the delay may be that of a fact, or the longest of several."""
+        if self.leaf.get("retry") is None:
+            return None
+        known = dict(self.leaf["retry"])
+        backoff, delay = known.pop("backoff_ms"), known["delay_ms"]
+        if isinstance(delay, Mapping):
+            named = delay["longest"] if "longest" in delay else [delay["fact"]]
+            values = (self.facts.get(name) for name in named)
+            known["delay_ms"] = max((value for value in values if isinstance(value, int) and not isinstance(value, bool) and value >= 0), default=None)
+        return Retry(**known, backoff_ms=None if backoff is None else tuple(backoff))
+
 
 #: What to do in general, where a pack's own sentences all name facts that are not known.
 _PLAINLY: Mapping[Action, str] = {
@@ -330,11 +361,6 @@ _CUT: Mapping[str, Any] = {
 }
 
 
-def _outcome(leaf: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Outcome:
-    """The leaf's outcome; a failure's code may know it better."""
-    return Outcome(leaf["outcome"] if entry is None or leaf["outcome"] != "failure" else entry.get("outcome", leaf["outcome"]))
-
-
 def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[str, Any], list[Step]]:
     """Walk the tree from its root: the leaf that is reached, and each question with the text of its answer.
 
@@ -357,19 +383,6 @@ def _walk(contract: Contract, facts: Facts, unread: set[str]) -> tuple[Mapping[s
     if certain:
         return leaf, trace
     return {**_CUT, "outcome": "unrecognised" if leaf["outcome"] == "success" else leaf["outcome"], "seems": leaf["outcome"]}, trace
-
-
-def _retry(retry: Mapping[str, Any] | None, facts: Facts) -> Retry | None:
-    """What a leaf says of the next call; the delay may be that of a fact, or the longest of several."""
-    if retry is None:
-        return None
-    known = dict(retry)
-    backoff, delay = known.pop("backoff_ms"), known["delay_ms"]
-    if isinstance(delay, Mapping):
-        named = delay["longest"] if "longest" in delay else [delay["fact"]]
-        stated = [value for name in named if isinstance(value := facts.get(name), int) and not isinstance(value, bool) and value >= 0]
-        known["delay_ms"] = max(stated, default=None)
-    return Retry(**known, backoff_ms=None if backoff is None else tuple(backoff))
 
 
 def _nearness(value: Any, shape: Shape) -> tuple[int, bool]:

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     #: Says whether a value, met at a place (object, answer, tool-result, rpc-response, http-response), is a payload; the
     #: last argument is the result inside an answer.
     Recogniser = Callable[[str, Any, Context, Any], Payload | None]
+    #: Is told what is passed that is no payload: a request or a notification, an answer in which no payload was found, a
+    #: tool call of a model, what a person said.
+    Listener = Callable[[str, Mapping[str, Any], Context], None]
+
+#: What a listener is told about.
+REQUEST, EMPTY, TOOL_USE, PERSON = "request", "empty", "tool-use", "person"
 
 
 class Peeler:
@@ -49,9 +55,10 @@ class Peeler:
     outermost unwrapped objects that were no payload (``strangers``), for a run with a forced contract.
     """
 
-    def __init__(self, recognise: Recogniser, calls: Calls | None = None, words: tuple[str, ...] = ()) -> None:
+    def __init__(self, recognise: Recogniser, calls: Calls | None = None, words: tuple[str, ...] = (), heard: Listener | None = None) -> None:
         self._recognise = recognise
         self._words = words
+        self._heard = heard
         self.calls: Calls = {} if calls is None else calls
         self.strangers: list[tuple[Any, Context]] = []
         self.troubles: list[str] = []
@@ -73,6 +80,7 @@ class Peeler:
             place=_place(record, context.place, depth),
             wrappers=context.wrappers + record.wrappers,
             prefix=record.prefix or context.prefix,
+            stream=record.stream or context.stream,
             received=record.written or context.received,
             inside=False,
             body=record.whole and context.body,
@@ -132,7 +140,7 @@ class Peeler:
 
     def _object(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         if is_request(value):
-            self._note_call(value)
+            self._note_call(value, context)
             beside = (member for name, member in value.items() if name not in _OF_A_REQUEST)
             if "jsonrpc" in value or not any(isinstance(member, dict | list) or (isinstance(member, str) and "{" in member) for member in beside):
                 return
@@ -167,11 +175,14 @@ class Peeler:
         self._stranger(value, context)
         if is_schema(value):
             return
+        if self._heard is not None:
+            self._tell(value, context)
         if not context.inside:
             received = next((value[name] for name in TIMES if value.get(name) is not None), context.received)
             context = context._replace(wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
         verb = value.get("method")
-        context = context._replace(body=False, method=verb.upper() if isinstance(verb, str) and verb.upper() in _VERBS else context.method)
+        method = verb.upper() if isinstance(verb, str) and verb.upper() in _VERBS else context.method
+        context = context._replace(body=False, method=method, around=(*context.around, value))
         # A logger writes one text twice, as message and in the stack; what both hold is one.
         in_texts: set[Any] = set()
         for name, member in value.items():
@@ -208,16 +219,31 @@ class Peeler:
         if payload := self._recognise("rpc-response", {"error": error}, _in(context, "error-text"), None):
             yield payload
 
+    def _tell(self, value: dict[str, Any], context: Context) -> None:
+        """Tell the listener of a model's tool call, and of what a person said."""
+        if self._heard is None:
+            return
+        if is_tool_use(value):
+            self._heard(TOOL_USE, value, context)
+        elif value.get("role") == "user" and is_said(value.get("content")):
+            self._heard(PERSON, value, context)
+
     def _har(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """Each entry of a HAR capture is one response."""
         from errtriage import har
 
         context = _in(context, "har")._replace(inside=True)
-        for http, asked, body, received in har.exchanges(value["log"]["entries"]):
-            for request in payloads.records(asked, words=self._words):
+        for each in har.exchanges(value["log"]["entries"]):
+            # What was asked is told apart by what the request said about its session; its answer is the one beside it.
+            known = {"mcp-session-id": each.headers.get("mcp-session-id"), "server": each.address, "authorization": each.headers.get("authorization")}
+            asked = context._replace(received=each.started, around=(known,))
+            for request in payloads.records(each.asked, words=self._words):
                 if isinstance(request.value, dict) and is_request(request.value):
-                    self._note_call(request.value)
-            yield from self.body(body, _decoded(body, context)._replace(http=http, received=received), depth + 1)
+                    known.setdefault("asked", request.value.get("id"))
+                    self._note_call(request.value, asked)
+            if each.http is not None:
+                answer = _decoded(each.body, asked)._replace(http=each.http, around=({**known, "took_ms": each.took_ms},))
+                yield from self.body(each.body, answer, depth + 1)
 
     def _rpc_response(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         context = context._replace(rpc=value, inside=True, body=False)
@@ -306,11 +332,15 @@ class Peeler:
     def _note_empty(self, value: dict[str, Any], context: Context) -> None:
         if not may_go_on(value):
             self.empty.append(Payload(value, "", "", context))
+            if self._heard is not None:
+                self._heard(EMPTY, value, context)
 
     def _stranger(self, value: Any, context: Context) -> None:
         self.strangers.append((value, context))
 
-    def _note_call(self, value: Mapping[str, Any]) -> None:
+    def _note_call(self, value: Mapping[str, Any], context: Context) -> None:
+        if self._heard is not None:
+            self._heard(REQUEST, value, context)
         params = value.get("params")
         if value["method"] == "tools/call" and isinstance(params, dict) and isinstance(params.get("name"), str) and "id" in value:
             self.calls[rpc_key(value["id"])] = params["name"]
@@ -378,6 +408,19 @@ def sdk_error(value: Mapping[str, Any]) -> dict[str, Any] | None:
                 error["data"] = value["data"]
             return error
     return None
+
+
+def is_tool_use(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a tool call as a model writes it: a kind, a name, and what the tool is called with."""
+    kind = str(value.get("type", "")).replace("-", "_")
+    return kind.endswith(("tool_use", "tool_call", "function_call")) and isinstance(value.get("name", value.get("toolName")), str)
+
+
+def is_said(content: Any) -> bool:
+    """Whether a message's content is what somebody said, and not only results of tools."""
+    if isinstance(content, str):
+        return bool(content.strip())
+    return isinstance(content, list) and any(isinstance(block, dict) and block.get("type") in ("text", "input_text") for block in content)
 
 
 def _is_result_block(value: Mapping[str, Any]) -> bool:

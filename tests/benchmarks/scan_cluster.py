@@ -36,7 +36,8 @@ def overhead(scheduler: Path) -> float:
     """Milliseconds that one more slice takes, with nothing in it."""
     from errtriage.cluster import connected
     from errtriage.executors import run_on
-    from errtriage.scan import Settings, Slice, scan_slice
+    from errtriage.regions import Slice
+    from errtriage.scan import Settings, scan_slice
 
     with connected(str(scheduler), None) as found:
         jobs = [(Settings(), Slice("-", 0, 1, 0.0, b"\n"))] * 400

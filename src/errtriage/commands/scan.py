@@ -196,8 +196,8 @@ def _verdicts(settings: Any, files: Sequence[str], merge: Any, engine: tuple[int
 def _run(settings: Any, files: Sequence[str], merge: Any, engine: tuple[int | None, str | None]) -> Iterator[tuple[Any, Any]]:
     """The queue of slices, and the parts that they come to: from this machine's processes, or from a cluster."""
     from errtriage import executors
-    from errtriage.merge import Queue
     from errtriage.scan import scan_slice
+    from errtriage.slices import Queue
 
     workers, cluster = engine
     if cluster is None:
