@@ -24,9 +24,10 @@ COMMANDS = {
     "explain": "Explain every payload found in files or standard input.",
     "lint": "Check captured responses against their contracts.",
     "scan": "Say what failed in logs, how often, since when, and what to do.",
+    "audit": "Say which steps of a client its contracts forbid.",
     "codes": "List the codes, or print everything known about some of them.",
     "tree": "Draw the decision tree of a contract.",
-    "rules": "List the lint rules, or explain some of them.",
+    "rules": "List the rules of lint and audit, or explain some of them.",
     "contracts": "List, show, start and check contract packs.",
 }
 

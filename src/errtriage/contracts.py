@@ -200,6 +200,18 @@ class Contract:
         return list(self.file("rules.json")["rules"])
 
     @cached_property
+    def conduct(self) -> Mapping[str, Any]:
+        """What a caller must not do after an answer; without a file of it, nothing is forbidden."""
+        there = (self.folder / "conduct.json").exists() if self._files is None else "conduct.json" in self._files
+        conduct: Mapping[str, Any] = self.file("conduct.json") if there else {"rules": []}
+        return conduct
+
+    @property
+    def is_protocol(self) -> bool:
+        """Whether the contract is one of a protocol, which other services' answers come in, and not of one service."""
+        return bool(self.data.get("wraps")) and not self.data.get("tools")
+
+    @cached_property
     def secret_parameters(self) -> frozenset[str]:
         """Query parameters whose values the service redacts."""
         return frozenset(self.data.get("redact", {}).get("query_parameters", []))
@@ -277,6 +289,13 @@ def unknown_name(kind: str, name: str, known: list[str]) -> tuple[str, str]:
 def own_rules() -> list[Mapping[str, Any]]:
     """The lint rules of errtriage itself, which are about finding payloads and not about one contract."""
     return list(load(packs_folder() / "errtriage" / "rules.json")["rules"])
+
+
+@cache
+def own_conduct() -> Mapping[str, Any]:
+    """The rules of audit, and what errtriage itself chose for them."""
+    conduct: Mapping[str, Any] = load(packs_folder() / "errtriage" / "conduct.json")
+    return conduct
 
 
 @cache

@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from errtriage import inputs, places, rules
-from errtriage.contracts import Conditions, Contracts, own_rules, unknown_name, with_packs
+from errtriage.contracts import Conditions, Contracts, own_rules, with_packs
 from errtriage.model import Failure, Finding, Payload, Place
 from errtriage.packs import Pack
 from errtriage.pointers import pointer_parts
@@ -41,22 +41,6 @@ class Settings(NamedTuple):
     packs: tuple[Pack, ...] = ()
     #: How many findings of a file are shown with their line: a line takes longer to redact than to check.
     excerpts: int = 50
-
-
-def selected(select: Sequence[str], ignore: Sequence[str], known: Sequence[str]) -> frozenset[str]:
-    """The rules that count: those that ``select`` names (all, where it is empty) without those that ``ignore`` names.
-
-    Both hold ids or prefixes of ids. Raises Failure for one that fits no rule.
-    """
-    chosen = {rule for each in select for rule in _named(each, known)} if select else set(known)
-    return frozenset(chosen - {rule for each in ignore for rule in _named(each, known)})
-
-
-def _named(given: str, known: Sequence[str]) -> list[str]:
-    found = [rule for rule in known if rule.startswith(given.upper())]
-    if not found or not given:
-        raise Failure(*unknown_name("rule", given, list(known)))
-    return found
 
 
 def check_files(job: tuple[Settings, Sequence[str]]) -> list[FileReport]:

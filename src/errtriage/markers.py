@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 from errtriage.contracts import Contracts
 
-#: What is looked for whatever the packs say: calls, whose answers do not name their tool; escapes of plain letters; the
-#: journal's byte arrays; lines that a container's runtime has cut.
-_ALWAYS = (
-    "tools/call", "tools\\/call", "\\u004", "\\u005", "\\u006", "\\u007", '"MESSAGE":[', '"MESSAGE": [', '"MESSAGE" : [', " stdout P ", " stderr P ",
+#: Calls, whose answers do not name their tool.
+_CALLS = ("tools/call", "tools\\/call")
+#: What hides whatever is looked for: escapes of plain letters; the journal's byte arrays; lines that a container's runtime
+#: has cut.
+_OPAQUE = (
+    "\\u004", "\\u005", "\\u006", "\\u007", '"MESSAGE":[', '"MESSAGE": [', '"MESSAGE" : [', " stdout P ", " stderr P ",
 )  # fmt: skip
 #: A line of Docker's json-file; where there is one, those that were cut are looked for.
 _DOCKER = (b'","stream"', b'", "stream"')
@@ -93,8 +95,11 @@ def _fits(marker: Mapping[str, Any]) -> re.Pattern[bytes] | None:
 class Search:
     """Finds markers in bytes, with Hyperscan (2 GB a second for all of them) or, where there is none, with ``re``."""
 
-    def __init__(self, contracts: Contracts) -> None:
-        self._markers: dict[str, list[Marker]] = {text: [Marker()] for text in _ALWAYS}
+    def __init__(self, contracts: Contracts, also: tuple[str, ...] = ()) -> None:
+        self._markers: dict[str, list[Marker]] = {text: [Marker()] for text in (*_OPAQUE, *_CALLS, *also)}
+        #: The numbers of what is looked for beside what the packs name, and of what hides whatever is looked for.
+        self.opaque = frozenset((_CUT, *range(len(_OPAQUE))))
+        self.also = frozenset(range(len(_OPAQUE), len(_OPAQUE) + len(_CALLS) + len(also)))
         patterns: dict[str, tuple[bytes, ...]] = {}
         hyperscan = _hyperscan()
         for contract in contracts:
@@ -107,6 +112,8 @@ class Search:
                         patterns[_unusual(data)] = words
                     for literal in _rare(data) if by_pattern else _literals(data):
                         self._add(literal, Marker(_fits(data), words))
+        # What a pack names too marks a failure.
+        self.opaque |= {number for number, markers in enumerate(self._markers.values()) if number in self.also and len(markers) > 1}
         literals = [literal.encode() for literal in self._markers]
         self._by_number = list(zip(map(len, literals), self._markers.values(), strict=True))
         self._by_pattern = list(patterns.values())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from errtriage.delays import moment
-from errtriage.model import Failure, Payload
+from errtriage.model import Context, Failure, Payload
 from errtriage.tally import Moment
 from errtriage.wrappers import TIMES
 
@@ -19,6 +19,43 @@ _CARRIER = re.compile(r" {0,40}[\w.-]{1,100} {1,40}\| |\[[a-z]+/[^\]\s]{1,200}\]
 _ISO = re.compile(r"(?:<\d{1,3}>\d? ?|[\[(<\"'])?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)")
 _SYSLOG = re.compile(r"(?:<\d{1,3}>)?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)")
 _COMMON = re.compile(r"[^\[\n]{0,200}\[(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\]")
+
+
+# The fraction of a second in a time, and whether it has seconds at all.
+_FRACTION = re.compile(r":\d\d[.,](\d{1,9})")
+_SECONDS = re.compile(r"\d\d:\d\d:\d\d")
+
+
+class Time(NamedTuple):
+    """When something was written, in microseconds since 1970, and how finely that was written, in microseconds."""
+
+    at: int
+    grain: int
+    zoned: bool = True
+
+
+def time_of(context: Context, value: Any, modified: float) -> Time | None:
+    """When a message was written, as far as the record around it, it itself or the words before it say so."""
+    given = context.received
+    if given is None and isinstance(value, Mapping):
+        given = next((value[name] for name in TIMES if value.get(name) is not None and not isinstance(value[name], dict | list | bool)), None)
+    if given is not None and (found := of_value(given)):
+        return Time(found.microseconds, _grain(given), found.zoned)
+    if context.prefix and (found := of_line(context.prefix, modified)):
+        return Time(found.microseconds, _grain(context.prefix), found.zoned)
+    return None
+
+
+def _grain(written: Any) -> int:
+    """How finely a time is written, in microseconds: what its last digit stands for."""
+    text = str(written)
+    if isinstance(written, int | float) or text.replace(".", "", 1).isdecimal():
+        whole, _, fraction = text.partition(".")
+        # Seconds since 1970 have ten or eleven digits, ms three more, and so on.
+        return max(1, int(10 ** (6 - 3 * max(0, (len(whole) - 9) // 3) - len(fraction))))
+    if match := _FRACTION.search(text):
+        return int(10 ** max(0, 6 - len(match[1])))
+    return 1_000_000 if _SECONDS.search(text) else 60_000_000
 
 
 def of_payload(payload: Payload, modified: float) -> Moment | None:
@@ -119,6 +156,11 @@ def written(when: Moment | None) -> str | None:
     stamp = datetime.fromtimestamp(when.microseconds // 1_000_000, UTC).replace(microsecond=when.microseconds % 1_000_000)
     text = stamp.isoformat(timespec="milliseconds" if when.microseconds % 1_000_000 else "seconds")
     return text.replace("+00:00", "Z" if when.zoned else "")
+
+
+def written_time(time: Time | None) -> str | None:
+    """A time as ISO 8601, as ``written`` writes it."""
+    return None if time is None else written(Moment(time.at, time.zoned))
 
 
 def asked_for(option: str, given: str | None) -> int | None:

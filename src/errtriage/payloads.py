@@ -7,7 +7,7 @@ line, a response. What is inside of it is the business of ``wrappers``.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from errtriage import errortext, jsontext
@@ -50,8 +50,9 @@ class Record(NamedTuple):
     start: int = -1
     #: Of an element of an array: the whole array, which starts there.
     root: Any = None
-    #: Which of the texts that a carrier interleaves it stands in.
+    #: Which of the texts that a carrier interleaves it stands in, and what the request says that it is of.
     stream: str = ""
+    asked: Mapping[str, str] = {}
 
 
 class _Lines:
@@ -154,10 +155,11 @@ def _responses(text: str, first_line: int, mended: list[int], base: int, *, loss
         start = part.start if part.http is None else part.body
         here = [offset - start for offset in mended if start <= offset <= start + len(part.text)]
         if part.http is None:
-            yield from _events(part.text, line, here, _from(base, part.start), lossy=lossy, words=words)
+            found = _events(part.text, line, here, _from(base, part.start), lossy=lossy, words=words)
+            yield from (record._replace(asked=part.asked) for record in found) if part.asked else found
         else:
             repaired = bool(here) or (lossy and _REPLACED in part.text)
-            yield Record(line, http=part.http, text=part.text, repaired=repaired, start=_from(base, part.body))
+            yield Record(line, http=part.http, text=part.text, repaired=repaired, start=_from(base, part.body), asked=part.asked)
 
 
 def _events(text: str, first_line: int, mended: list[int], base: int, *, lossy: bool, words: tuple[str, ...]) -> Iterator[Record]:

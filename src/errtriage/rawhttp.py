@@ -7,7 +7,7 @@ capture holds several, with other lines in between.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from errtriage import boundaries
@@ -20,7 +20,7 @@ _STATUS_LINE = re.compile(
     re.MULTILINE | re.ASCII,
 )
 # The request that a capture shows before its response; the response alone does not say how it was asked for.
-_REQUEST_LINE = re.compile(r"^(?:> )?(?P<method>[A-Z]{3,10})[ \t]+\S{1,8192}[ \t]+HTTP/\d(?:\.\d)?[ \t]*\r?$", re.MULTILINE)
+_REQUEST_LINE = re.compile(r"^(?:> )?(?P<method>[A-Z]{3,10})[ \t]+(?P<target>\S{1,8192})[ \t]+HTTP/\d(?:\.\d)?[ \t]*\r?$", re.MULTILINE)
 _BLANK_LINE = re.compile(r"\r?\n\r?\n|\A\r?\n")
 
 
@@ -32,6 +32,8 @@ class Part(NamedTuple):
     http: Http | None = None
     #: Where the body starts.
     body: int = -1
+    #: What the request says that this is the text or the answer of: its headers by lower-case name, and its address.
+    asked: Mapping[str, str] = {}
 
 
 def split(text: str) -> Iterator[Part]:
@@ -39,13 +41,32 @@ def split(text: str) -> Iterator[Part]:
     responses = list(_STATUS_LINE.finditer(text))
     starts = [*(match.start() for match in responses), len(text)]
     before = text[: starts[0]]
-    yield Part(0, before)
+    yield from _requests(0, before)
     for match, end in zip(responses, starts[1:], strict=True):
         http, head, body, rest = _response(match, text[match.end() : end])
-        requests = _REQUEST_LINE.findall(before)
-        yield Part(match.start(), body, http._replace(method=requests[-1] if requests else None), match.end() + head)
-        yield Part(end - len(rest), rest)
+        request = next(reversed(list(_REQUEST_LINE.finditer(before))), None)
+        method, asked = (request["method"], _asked(request, before)) if request else (None, {})
+        yield Part(match.start(), body, http._replace(method=method), match.end() + head, asked)
+        yield from _requests(end - len(rest), rest)
         before = text[match.end() : end]
+
+
+def _requests(offset: int, text: str) -> Iterator[Part]:
+    """What stands between responses, cut where requests begin: what follows a request's head is its body."""
+    found = list(_REQUEST_LINE.finditer(text))
+    starts = [*(match.start() for match in found), len(text)]
+    yield Part(offset, text[: starts[0]])
+    for match, end in zip(found, starts[1:], strict=True):
+        yield Part(offset + match.start(), text[match.start() : end], asked=_asked(match, text))
+
+
+def _asked(match: re.Match[str], text: str) -> dict[str, str]:
+    """What the head of a request says."""
+    blank = _BLANK_LINE.search(text, match.end())
+    lines = text[match.end() : blank.start() if blank else None].splitlines()
+    pairs = [(name.lstrip("> ").strip(), value.strip()) for name, colon, value in (line.partition(":") for line in lines) if colon]
+    headers = dict(by_name(pairs))
+    return {**headers, "server": headers.get("host", "") + re.split(r"[?#]", match["target"], maxsplit=1)[0]}
 
 
 def _response(match: re.Match[str], after: str) -> tuple[Http, int, str, str]:
@@ -62,7 +83,9 @@ def _response(match: re.Match[str], after: str) -> tuple[Http, int, str, str]:
 
 
 def _end(body: str) -> int:
-    """Where a body without a stated length ends, in characters."""
+    """Where a body without a stated length ends, in characters: at the latest where the next request begins."""
+    if request := _REQUEST_LINE.search(body):
+        body = body[: request.start()]
     start = len(body) - len(body.lstrip())
     if body[start : start + 1] in ("{", "["):
         from errtriage.search import outline
@@ -90,6 +113,8 @@ def _cut(body: str, length: str) -> tuple[str, str]:
         end = _end(body)
         return body[:end], body[end:]
     size = int(length)
+    if not size:
+        return "", body
     characters = size if body.isascii() else len(body.encode("utf-8", "replace")[:size].decode("utf-8", "ignore"))
     rest = body[characters:]
     return (body[:characters], rest) if rest.startswith(("\n", "\r\n")) else (body, "")

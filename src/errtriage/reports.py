@@ -1,4 +1,4 @@
-"""The nouns of lint: a finding with its place, what one file came to, and the report that every format shows."""
+"""The nouns of lint and audit: a finding with its place, what one file came to, and the report that every format shows."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class Located(NamedTuple):
     pointer: str
     message: str
     excerpt: Excerpt | None = None
+    #: The line that the finding hangs on, and what stands there.
+    related: tuple[int, str] | None = None
 
 
 class FileReport(NamedTuple):
@@ -60,6 +62,8 @@ class LintReport(NamedTuple):
     settings_file: str | None = None
     #: Where contracts are from that are not bundled, by their names.
     packs: Mapping[str, str] = {}
+    #: What was looked at, as it is counted.
+    unit: str = "payload"
 
     @property
     def findings(self) -> list[Located]:
@@ -92,7 +96,7 @@ class LintReport(NamedTuple):
         """One line that counts what was read and found."""
         counts = self.by_level
         found = ", ".join(counted(counts[level], level) for level in LEVELS if counts[level]) or "no findings"
-        parts = [f"{counted(self.files, 'file')}, {counted(self.payloads, 'payload')}: {found}"]
+        parts = [f"{counted(self.files, 'file')}, {counted(self.payloads, self.unit)}: {found}"]
         if self.known:
             parts.append(f"{self.known} more in the baseline")
         if self.unread:

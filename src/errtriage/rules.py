@@ -6,14 +6,14 @@ whatever contract it is of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from errtriage.contracts import Condition, Contract, Contracts, names_in, own_rules
+from errtriage.contracts import Condition, Contract, Contracts, names_in, own_conduct, own_rules, unknown_name
 from errtriage.cuts import may_go_on
 from errtriage.facts import Facts
-from errtriage.model import Finding, Payload
+from errtriage.model import Failure, Finding, Payload
 from errtriage.pointers import MISSING, follow, pointer
 from errtriage.redact import service_secrets
 from errtriage.wording import Words
@@ -57,6 +57,40 @@ def catalogue(contracts: Contracts) -> list[Rule]:
     ]
     own = {"contract": "errtriage", "origin": "", "source": "errtriage's own: what it takes to find and read a payload"}
     return [*packs, *({**rule, **own} for rule in own_rules())]
+
+
+def conduct_catalogue(contracts: Contracts) -> list[Rule]:
+    """The rules of audit: what each is about is errtriage's own, and what holds for which service stands in the packs.
+
+    The examples are those of the first pack that has the rule; ``source`` names those of all.
+    """
+    found: list[Rule] = []
+    for rule in own_conduct()["rules"]:
+        entries = [(pack, entry) for pack in contracts for entry in pack.conduct["rules"] if entry["rule"] == rule["id"]]
+        if entries:
+            _, first = entries[0]
+            sources = dict.fromkeys(f"{pack.name}: {pack.data['sources'][entry['source']]}" for pack, entry in entries)
+            known = {"contract": "audit", "origin": "", "source": "; ".join(sources), "bad": first["bad"], "good": first["good"]}
+            found.append({**rule, **known})
+    return found
+
+
+def selected(select: Sequence[str], ignore: Sequence[str], known: Sequence[str], others: Sequence[str] = ()) -> frozenset[str]:
+    """The rules that count: those that ``select`` names (all, where it names none of them) without those that ``ignore`` names.
+
+    Both hold ids or prefixes of ids. ``others`` may be named too, and mean nothing here. Raises Failure for one that fits no
+    rule.
+    """
+    every = [*known, *others]
+    chosen = {rule for each in select for rule in _named(each, every)} & {*known}
+    return frozenset((chosen or {*known}) - {rule for each in ignore for rule in _named(each, every)})
+
+
+def _named(given: str, known: Sequence[str]) -> list[str]:
+    found = [rule for rule in known if rule.startswith(given.upper())]
+    if not found or not given:
+        raise Failure(*unknown_name("rule", given, list(known)))
+    return found
 
 
 def wrappers(payload: Payload) -> dict[str, Any]:

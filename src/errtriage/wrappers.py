@@ -81,6 +81,7 @@ class Peeler:
             wrappers=context.wrappers + record.wrappers,
             prefix=record.prefix or context.prefix,
             stream=record.stream or context.stream,
+            around=(*context.around, record.asked) if record.asked else context.around,
             received=record.written or context.received,
             inside=False,
             body=record.whole and context.body,

@@ -1,4 +1,4 @@
-"""``errtriage rules``: the lint rules, all in a list or each with why it is there and what breaks it."""
+"""``errtriage rules``: the rules of lint and audit, all in a list or each with why it is there and what breaks it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def rules(
     pack: Annotated[list[str] | None, pack_option()] = None,
     color: Annotated[Color, color_option()] = Color.AUTO,
 ) -> int:
-    """List the lint rules, or explain some of them.
+    """List the rules of lint and audit, or explain some of them.
 
     Exit: 0 done, 2 there is no such rule.
     """
     from errtriage.contracts import with_packs
-    from errtriage.lint import selected
-    from errtriage.rules import catalogue
+    from errtriage.rules import catalogue, conduct_catalogue, selected
     from errtriage.settings import listed
 
-    known = catalogue(with_packs(packs_in_use(pack)))
+    contracts = with_packs(packs_in_use(pack))
+    known = [*catalogue(contracts), *conduct_catalogue(contracts)]
     chosen = selected(listed(rule or ()), (), [each["id"] for each in known])
     shown = [each for each in known if each["id"] in chosen]
     if format is Format.JSON:

@@ -37,7 +37,8 @@ def _command(command: str, finding: Located) -> str:
     }
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in places.items() if value is not None)
     where = f"{finding.pointer}: " if finding.pointer else ""
-    return f"::{command} {properties}::{_data(where + finding.message)}"
+    related = f" (line {finding.related[0]}: {finding.related[1]})" if finding.related else ""
+    return f"::{command} {properties}::{_data(where + finding.message + related)}"
 
 
 def _data(text: str) -> str:

@@ -41,9 +41,9 @@ def _suite(report: LintReport, file: FileReport, number: int, time: str) -> ET.E
     if broken:
         ET.SubElement(_case(suite, "can be read", file), "error", {"type": "unread", "message": _xml(file.failure or "")})
     elif not failing:
-        _case(suite, f"{file.payloads} payloads", file)
+        _case(suite, f"{file.payloads} {report.unit}s", file)
     for finding in failing:
-        case = _case(suite, f"{finding.rule} {finding.pointer or '(whole payload)'}, line {finding.line}", file)
+        case = _case(suite, f"{finding.rule} {finding.pointer or f'(whole {report.unit})'}, line {finding.line}", file)
         ET.SubElement(case, "failure", {"type": finding.rule, "message": _xml(finding.message)}).text = _xml(_line(finding))
     ET.SubElement(suite, "system-out").text = _xml("\n".join(map(_line, others)))
     ET.SubElement(suite, "system-err")

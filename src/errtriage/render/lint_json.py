@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from errtriage.reports import LintReport
+from errtriage.reports import LintReport, Located
 
 VERSION = 1
 
@@ -24,6 +24,11 @@ def document(report: LintReport) -> dict[str, Any]:
         "payloads": report.payloads,
         "by_level": report.by_level,
         "known": report.known,
-        "findings": [{name: value for name, value in each._asdict().items() if name != "excerpt"} for each in report.findings],
+        "findings": [plain(each) for each in report.findings],
         "unread": [{"file": file, "reason": reason} for file, reason in report.unread],
     }
+
+
+def plain(finding: Located) -> dict[str, Any]:
+    """A finding as plain data."""
+    return {name: value for name, value in finding._asdict().items() if name not in ("excerpt", "related")}

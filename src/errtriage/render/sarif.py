@@ -66,7 +66,7 @@ def _result(finding: Located, numbers: Mapping[str, int]) -> dict[str, Any]:
     if finding.pointer:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.pointer, "kind": "member"}]
     known_by = orjson.dumps([finding.file, finding.rule, finding.pointer, finding.message])
-    return {
+    result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": numbers[finding.rule],
         "level": finding.level,
@@ -74,6 +74,11 @@ def _result(finding: Located, numbers: Mapping[str, int]) -> dict[str, Any]:
         "locations": [location],
         "partialFingerprints": {"errtriage/v1": sha256(known_by).hexdigest()},
     }
+    if finding.related:
+        line, text = finding.related
+        place = {"artifactLocation": {"uri": _uri(finding.file)}, "region": {"startLine": line}}
+        result["relatedLocations"] = [{"physicalLocation": place, "message": {"text": text}}]
+    return result
 
 
 def _uri(file: str) -> str:

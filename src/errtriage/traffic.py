@@ -1,0 +1,603 @@
+"""Reads what a client asked and what it was answered, slice by slice and in order: the function that workers run.
+
+The traffic of MCP is found wherever explain finds a payload: in wire captures, logs, HAR files, event streams, and as the
+tool calls of a model's messages. An answer is judged here as far as its call is known; what then must not follow it, and
+whether it did, is the business of ``audit``.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import orjson
+
+from errtriage import inputs, jsontext, payloads
+from errtriage.boundaries import Lines
+from errtriage.contracts import Contract, Contracts, names_in, with_packs
+from errtriage.cuts import is_cut, plain
+from errtriage.markers import Search
+from errtriage.model import Context, Payload, Place
+from errtriage.moments import Time, time_of
+from errtriage.packs import Pack
+from errtriage.regions import NEWLINE, TOO_LONG, Buffer, Slice, any_in, hits, is_too_long, line_value, lines_around, without_codes
+from errtriage.verdicts import Judged, Triage
+from errtriage.wrappers import EMPTY, PERSON, TIMES, TOOL_USE, Calls, is_request, is_rpc_response, rpc_key
+
+#: What marks traffic: messages of JSON-RPC, status lines, an SDK's errors, the tool calls of models, and what people say.
+_MARKS = (
+    "jsonrpc", "HTTP/1.0 ", "HTTP/1.1 ", "HTTP/2 ", "HTTP/2.0 ", "HTTP/3 ", "MCP error ", "tool_use", "tool_result", "function_call", '"role":"user"',
+    '"role": "user"',
+)  # fmt: skip
+#: How many arguments of a call are compared with those of another, how long their values may be, and how much of a call
+#: is shown, in characters.
+_MOST_PAIRS, _LONGEST_VALUE, _SHOWN = 24, 300, 100
+#: What an id that nothing tells stands for: an answer may have none, and no two calls without one are the same.
+NO_ID: Any = None
+#: A word that says what stands behind it, as programs put them before a message.
+_SAID = re.compile(r"([A-Za-z][\w-]{2,30})[\"']?\s?[=:]\s?[\"']?([^\s\"',;\])}|]{1,200})")
+#: How a host names the server in its log of all messages.
+_HOST = re.compile(r"\[([^\[\]]{1,100})\](?: \[[a-z]+\])? Message from (?:client|server)")
+_LONG_DIGITS = re.compile(rb"\d{19}")
+#: How hosts put the server's name before a tool's.
+_PREFIX = re.compile(r"mcp__(?:(?!__).)+__")
+
+
+class Settings(NamedTuple):
+    """How traffic is read, as plain data that travels to workers."""
+
+    contract: str | None = None
+    redact: bool = True
+    #: Whether calls and verdicts are to be told, and not only counted.
+    story: bool = False
+    #: The packs beyond the bundled ones.
+    packs: tuple[Pack, ...] = ()
+
+
+class Origin(NamedTuple):
+    """What the log says about where a message belongs: the session, the connection, the server, and the carrier's text."""
+
+    session: str | None = None
+    connection: str | None = None
+    server: str | None = None
+    stream: str | None = None
+
+    def fits(self, other: Origin) -> bool:
+        """Whether nothing that both say contradicts."""
+        return all(mine is None or theirs is None or mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+
+class Spot(NamedTuple):
+    """Where and when a message was written; lines count from 1 at the start of the slice, later of the input."""
+
+    line: int
+    time: Time | None
+    origin: Origin
+
+
+class Call(NamedTuple):
+    """A request. ``digest`` is the same for equal arguments without the idempotency key; empty where they are not known."""
+
+    spot: Spot
+    id: Any
+    method: str
+    tool: str | None = None
+    digest: bytes = b""
+    key: str | None = None
+    #: The arguments that may name a record: names without case and separators, and values as text.
+    pairs: tuple[tuple[str, str], ...] = ()
+    #: What stands for the credentials that it carried, where those were seen.
+    credentials: bytes | None = None
+    shown: str = ""
+    #: Whether it goes on with what a person was asked for.
+    resumed: bool = False
+    #: Whether it was seen on the wire, where no message stands twice.
+    wired: bool = False
+
+
+class Demand(NamedTuple):
+    """What a contract demands after a verdict: the rule, whose entry it is, and its sentences."""
+
+    rule: str
+    contract: str
+    number: int
+    says: str
+    instead: str
+
+
+class Judgement(NamedTuple):
+    """What an answer came to, as far as what follows hangs on it. Delays are in ms."""
+
+    contract: str
+    shape: str
+    outcome: str
+    action: str
+    code: str | None
+    http_status: int | None
+    correlation_id: str | None
+    demands: tuple[Demand, ...]
+    delay_ms: int | None = None
+    most_attempts: int | None = None
+    growing: bool = False
+    #: Whether the client itself ended its wait, so that the answer may still come.
+    gave_up: bool = False
+    summary: str = ""
+
+
+class Answer(NamedTuple):
+    """A response, or what else was the answer to a call; what is not judged yet waits for the name of its tool."""
+
+    spot: Spot
+    id: Any
+    judged: tuple[Judgement, ...] = ()
+    payloads: tuple[Payload, ...] = ()
+    #: What the server calls itself, and the contracts that a success was recognised by.
+    server: str | None = None
+    contracts: tuple[str, ...] = ()
+    #: What a person decided, where the server had asked one.
+    decided: str | None = None
+
+
+class Withdrawal(NamedTuple):
+    """A client takes a call back: it does not wait for the answer any longer."""
+
+    spot: Spot
+    id: Any
+    reason: str = ""
+
+
+class Word(NamedTuple):
+    """A person said something; ``digest`` is the same for the same words, and empty where there are none."""
+
+    spot: Spot
+    digest: bytes = b""
+
+
+Message = Call | Answer | Withdrawal | Word
+
+
+class Part(NamedTuple):
+    """What a slice holds: its messages in order, how many lines and bytes it has, and what was noticed."""
+
+    messages: list[Message]
+    lines: int = 0
+    bytes: int = 0
+    troubles: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+def read_slice(job: tuple[Settings, Slice]) -> Part:
+    """Read the traffic of one slice; what workers do."""
+    settings, part = job
+    if settings not in _READERS.by_settings:
+        _READERS.by_settings[settings] = Reader(settings)
+    return _READERS.by_settings[settings].slice(part)
+
+
+class _Readers(threading.local):
+    """The readers of a thread."""
+
+    def __init__(self) -> None:
+        self.by_settings: dict[Settings, Reader] = {}
+
+
+_READERS = _Readers()
+
+
+class Judge:
+    """Says what an answer came to, and what the contracts demand after it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.contracts = with_packs(settings.packs)
+        forced = self.contracts.get(settings.contract) if settings.contract else None
+        self.triage = Triage(self.contracts, forced=forced, redact=settings.redact)
+        self._story = settings.story
+        self._entries = [(contract, number, entry) for contract in self.contracts for number, entry in enumerate(contract.conduct["rules"]) if "when" in entry]
+        self._gave_up = [(contract, contract.conduct["gave_up"]["when"]) for contract in self.contracts if "gave_up" in contract.conduct]
+
+    def judge(self, payload: Payload) -> Judgement:
+        """The judgement of one payload."""
+        judged = self.triage.judge(payload)
+        facts = {**judged.facts, "outcome": str(judged.outcome), "action": judged.leaf["action"]}
+        retry = judged.retry
+        if retry is not None and retry.delay_ms is not None:
+            facts["delay_ms"] = retry.delay_ms
+        identifier = self.triage.correlation(payload)
+        code = facts.get("code")
+        return Judgement(
+            contract=judged.contract.name,
+            shape=judged.shape.name,
+            outcome=facts["outcome"],
+            action=facts["action"],
+            code=self.triage.show(code) if isinstance(code, str) else None,
+            http_status=facts.get("http_status"),
+            correlation_id=identifier,
+            demands=tuple(self._demands(judged, facts, identifier)),
+            delay_ms=retry.delay_ms if retry else None,
+            most_attempts=retry.max_attempts if retry else None,
+            growing=bool(retry and retry.backoff_ms),
+            gave_up=any(contract.name == judged.contract.name and contract.conditions.hold(when, facts) for contract, when in self._gave_up),
+            summary=self.triage.decide(payload).summary if self._story else "",
+        )
+
+    def _demands(self, judged: Judged, facts: Mapping[str, Any], identifier: str | None) -> Iterator[Demand]:
+        words = None
+        for contract, number, entry in self._entries:
+            about = entry.get("about")
+            if contract.name != judged.contract.name and not (about == "http" and "http_status" in facts):
+                continue
+            if (judged.unread and judged.unread & names_in(entry["when"])) or not contract.conditions.hold(entry["when"], facts):
+                continue
+            words = words or self.triage.words(judged, identifier)
+            yield Demand(entry["rule"], contract.name, number, words.say(entry["says"]) or "", words.say(entry["instead"]) or "")
+
+    def recognised(self, result: Any) -> tuple[str, ...]:
+        """The contracts with a budget for calls that a result is of, though nothing failed in it."""
+        found = []
+        for contract in self._budgeted:
+            for value in _values(result):
+                if any(shape.matches({"value": value}) for shape in contract.shapes if "object" in shape.data["on"]):
+                    found.append(contract.name)
+                    break
+        return tuple(found)
+
+    @cached_property
+    def _budgeted(self) -> list[Contract]:
+        return [contract for contract in self.contracts if any("within_ms" in entry for entry in contract.conduct["rules"])]
+
+
+def _values(result: Any) -> Iterator[dict[str, Any]]:
+    """The objects that a tool result carries, as far as they can be had without a search."""
+    if not isinstance(result, dict):
+        return
+    if isinstance(result.get("structuredContent"), dict):
+        yield result["structuredContent"]
+    content = result.get("content")
+    for block in content[:1] if isinstance(content, list) else ():
+        text = block.get("text") if isinstance(block, dict) else None
+        if isinstance(text, str) and text.startswith("{"):
+            try:
+                value = orjson.loads(text)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+class Names:
+    """What names mean in the log and in arguments, as the packs have it."""
+
+    def __init__(self, contracts: Contracts) -> None:
+        self._sessions: dict[str, int] = {}
+        self._keys: set[str] = set()
+        self._keys_by_tool: dict[str, set[str]] = {}
+        for contract in contracts:
+            for kind, names in contract.conduct.get("sessions", {}).items():
+                self._sessions |= {simple(name): Origin._fields.index(kind) for name in names}
+            keys = set(contract.conduct.get("idempotency_keys", ()))
+            if contract.is_protocol:
+                self._keys |= keys  # whatever tool is called
+            for tool in contract.data.get("tools", ()):
+                self._keys_by_tool.setdefault(tool, set()).update(keys)
+        self.origin_of_prefix = lru_cache(1024)(self._of_prefix)
+
+    def keys(self, tool: str | None) -> set[str]:
+        """The arguments of a tool that hold an idempotency key."""
+        own = self._keys_by_tool.get(tool or "")
+        return self._keys | own if own else self._keys
+
+    def origin(self, context: Context) -> Origin:
+        """Where a message belongs, by the records around it and the words before it; what stands nearer counts."""
+        found = list(self.origin_of_prefix(context.prefix) if context.prefix else Origin())
+        for record in context.around:
+            self._read(record, found)
+            for member in record.values():
+                if type(member) is dict and "jsonrpc" not in member and "method" not in member:
+                    self._read(member, found)
+        if context.stream:
+            found[3] = context.stream
+        return Origin(*found)
+
+    def _read(self, record: Mapping[str, Any], found: list[str | None]) -> None:
+        for name, value in record.items():
+            kind = self._sessions.get(simple(name))
+            if kind is not None and type(value) in (str, int) and value != "":
+                found[kind] = str(value)[:_LONGEST_VALUE]
+
+    def _of_prefix(self, prefix: str) -> Origin:
+        found: list[str | None] = [None] * len(Origin._fields)
+        if host := _HOST.search(prefix):
+            found[2] = host[1]
+        for match in _SAID.finditer(prefix):
+            kind = self._sessions.get(simple(match[1]))
+            if kind is not None:
+                found[kind] = match[2]
+        return Origin(*found)
+
+
+@lru_cache(4096)
+def simple(name: str) -> str:
+    """A name without case and separators, as names of ids are compared."""
+    return name.replace("-", "").replace("_", "").lower()
+
+
+class Reader:
+    """Reads slices one after the other."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._judge = Judge(settings)
+        self._triage = self._judge.triage
+        self._names = Names(self._judge.contracts)
+        self._search = Search(self._judge.contracts, _MARKS)
+        self._buffer = Buffer()
+        self._modified = 0.0
+        self._messages: list[Message] = []
+        #: The response that the last answer was made of.
+        self._response: Any = None
+
+    def slice(self, part: Slice) -> Part:
+        """The traffic of one slice, or why it could not be read."""
+        try:
+            data = self._buffer.read(part)
+        except OSError as error:
+            return Part([], failure=str(error.strerror))
+        self._messages = []
+        self._modified = part.modified
+        troubles = self._read_all(data, part)
+        lines = data.count(b"\n") + (len(data) > 0 and data[-1] != NEWLINE)
+        return Part(self._messages, lines, len(data), tuple(dict.fromkeys(troubles)))
+
+    def _read_all(self, data: bytes | bytearray, part: Slice) -> list[str]:
+        lines = Lines(data, first=part.start == 0)
+        searched = without_codes(data)
+        troubles: list[str] = []
+        calls: Calls = {}
+        found = hits(self._search, searched, data)
+        hit = next(found, None)
+        done = counted = 0
+        line = 1
+        while hit is not None:
+            at = hit[2]
+            if at < done:
+                hit = next(found, None)
+                continue
+            start, end, alone = lines_around(lines, data, at, done)
+            start = max(start, done)
+            traffic = failing = False
+            while hit is not None and hit[2] < end:
+                if hit[0] in self._search.opaque:
+                    traffic = failing = True
+                elif hit[0] in self._search.also:
+                    traffic = True
+                elif not failing and (words := self._search.confirm(searched, hit[0], hit[1])) is not None:
+                    failing = not words or any_in(data, words, start, end)
+                hit = next(found, None)
+            done = end
+            if not traffic:
+                continue
+            if is_too_long(lines, start, end):
+                troubles.append(TOO_LONG)
+                continue
+            line += data.count(b"\n", counted, start)
+            counted = start
+            if alone and (read := line_value(bytes(data[start:end]))) and self._plainly(line, read, calls, failing=failing):
+                continue
+            text, replaced = inputs.decode(bytes(data[start:end]))
+            records = self._triage.records(text, line, lossy=part.lossy or replaced)
+            self._take_all(records, text, calls)
+            troubles += self._triage.troubles
+        return troubles
+
+    def _plainly(self, line: int, read: tuple[Any, str, bytes], calls: Calls, *, failing: bool) -> bool:
+        """Take a line that is one message, or one log record with a message in it, without a search for more."""
+        value, prefix, written = read
+        message: Any = value
+        around: tuple[Mapping[str, Any], ...] = ()
+        if "jsonrpc" not in value:
+            message, around = _only_message(value)
+            if message is None:
+                return False
+        received = next((value[name] for name in TIMES if value.get(name) is not None), None) if around else None
+        context = Context(prefix=prefix, received=received, around=around, place=Place(line))
+        if _LONG_DIGITS.search(written):
+            return False  # an id may have more digits than a number keeps
+        if is_request(message):
+            self._request(message, context)
+            params = message.get("params")
+            if message["method"] == "tools/call" and isinstance(params, dict) and isinstance(params.get("name"), str) and "id" in message:
+                calls[rpc_key(message["id"])] = params["name"]
+            return True
+        if is_rpc_response(message) and not failing:
+            self._success(message, context)
+            return True
+        self._take_all([payloads.Record(line, value, prefix, whole=not prefix)], "", calls)
+        return True
+
+    def _take_all(self, records: Iterable[payloads.Record], text: str, calls: Calls) -> None:
+        for payload in self._triage.find(records, text, calls, self._hear):
+            self._answer(payload)
+
+    def _hear(self, kind: str, value: Mapping[str, Any], context: Context) -> None:
+        """Take what is passed beside payloads."""
+        if kind == EMPTY:
+            if value.get("result") is not None or value.get("error") is not None:
+                self._success(value, context)
+        elif kind == TOOL_USE:
+            self._tool_use(value, context)
+        elif kind == PERSON:
+            self._messages.append(Word(self._spot(context, value), _digest({"": plain(value.get("content"))})))
+        else:
+            self._request(value, context)
+
+    def _request(self, value: Mapping[str, Any], context: Context) -> None:
+        spot = self._spot(context, value)
+        params = value.get("params")
+        params = params if isinstance(params, dict) else {}
+        method = value["method"]
+        if method == "notifications/cancelled":
+            reason = params.get("reason")
+            identifier = rpc_key(params.get("requestId", params.get("request_id")))
+            self._messages.append(Withdrawal(spot, identifier, self._triage.show(reason) if isinstance(reason, str) else ""))
+        elif "id" in value and value["id"] is not None:
+            name = params.get("name")
+            tool = name if method == "tools/call" and isinstance(name, str) else None
+            arguments = params.get("arguments") if method == "tools/call" else {name: each for name, each in params.items() if name != "_meta"}
+            if is_cut(value):
+                arguments = NO_ID
+            elif arguments is None:
+                arguments = {}
+            resumed = "inputResponses" in params or "requestState" in params
+            call = self._call(spot, rpc_key(value["id"]), method, tool, arguments)
+            self._messages.append(call._replace(credentials=_credentials(context), resumed=resumed, wired=_is_wired(context)))
+        elif method == "notifications/elicitation/complete":
+            self._messages.append(Word(spot))
+
+    def _tool_use(self, value: Mapping[str, Any], context: Context) -> None:
+        identifier = next((value[name] for name in _USE_IDS if isinstance(value.get(name), str)), None)
+        if identifier is None:
+            return
+        arguments = next((value[name] for name in ("input", "arguments", "args") if name in value), None)
+        if isinstance(arguments, str):
+            try:
+                arguments = jsontext.read(arguments)[0]
+            except ValueError:
+                arguments = NO_ID
+        tool = _PREFIX.sub("", value.get("name", value.get("toolName")), count=1)
+        self._messages.append(self._call(self._spot(context, value), (TOOL_USE, identifier), "tools/call", tool, arguments))
+
+    def _call(self, spot: Spot, identifier: Any, method: str, tool: str | None, arguments: Any) -> Call:
+        keys = self._names.keys(tool)
+        key = None
+        digest = b""
+        pairs: tuple[tuple[str, str], ...] = ()
+        if isinstance(arguments, dict):
+            key = next((str(arguments[name]) for name in keys if isinstance(arguments.get(name), str | int)), None)
+            rest = {name: value for name, value in arguments.items() if name not in keys}
+            digest = _digest(rest)
+            pairs = tuple(_pairs(rest))
+        shown = self._brief(arguments, keys) if self._settings.story else ""
+        name = None if tool is None else self._triage.show(tool)
+        return Call(spot, identifier, method, name, digest, None if key is None else self._triage.show(key), pairs, shown=shown)
+
+    def _brief(self, arguments: Any, keys: set[str]) -> str:
+        """What a call was made with, as far as it is shown; its key is shown apart, for it is no secret."""
+        rest = {name: value for name, value in arguments.items() if name not in keys} if isinstance(arguments, dict) else arguments
+        text = self._triage.show(orjson.dumps(plain(rest), default=str, option=orjson.OPT_NON_STR_KEYS).decode()) if rest else ""
+        return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+    def _success(self, value: Mapping[str, Any], context: Context) -> None:
+        """An answer in which nothing was found that failed."""
+        result = value.get("result")
+        decided = server = None
+        contracts: tuple[str, ...] = ()
+        if isinstance(result, dict):
+            decided = result.get("action")
+            meta = result.get("_meta")
+            info = result.get("serverInfo") or (meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else None)
+            server = info.get("name") if isinstance(info, dict) else None
+            contracts = self._judge.recognised(result)
+        self._messages.append(
+            Answer(
+                self._spot(context, value),
+                rpc_key(value.get("id")),
+                server=self._triage.show(server) if isinstance(server, str) else None,
+                contracts=contracts,
+                decided=decided if isinstance(decided, str) else None,
+            )
+        )
+
+    def _answer(self, payload: Payload) -> None:
+        """Add a payload to the answer that it is of."""
+        context = payload.context
+        identifier, response = _answered(payload)
+        if identifier is NO_ID and context.http is None and "error-text" not in context.wrappers:
+            return  # a payload that nothing says was an answer to somebody's call
+        judged: tuple[Judgement, ...] = ()
+        waiting: tuple[Payload, ...] = ()
+        if payload.tool is None and identifier is not NO_ID:
+            waiting = (payload._replace(context=context._replace(place=Place(context.place.line), around=())),)
+        else:
+            judged = (self._judge.judge(payload),)
+        last = self._messages[-1] if self._messages else None
+        if response is not None and response is self._response and isinstance(last, Answer):
+            self._messages[-1] = last._replace(judged=last.judged + judged, payloads=last.payloads + waiting)
+        else:
+            self._messages.append(Answer(self._spot(context, payload.value, took=True), identifier, judged, waiting))
+        self._response = response
+
+    def _spot(self, context: Context, value: Any, *, took: bool = False) -> Spot:
+        time = time_of(context, value, self._modified)
+        if took and time is not None:
+            # A capture says when an exchange began; its answer was there so much later.
+            milliseconds = sum(record["took_ms"] for record in context.around if type(record.get("took_ms")) in (int, float))
+            time = time._replace(at=time.at + round(milliseconds * 1000))
+        return Spot(context.place.line, time, self._names.origin(context))
+
+
+#: Where a model's tool call has its id.
+_USE_IDS = ("call_id", "id", "toolCallId", "tool_call_id")
+#: Where a result names the tool call that it is of.
+_RESULT_IDS = ("tool_use_id", "toolUseId", "call_id", "tool_call_id", "toolCallId")
+
+
+def _answered(payload: Payload) -> tuple[Any, Any]:
+    """The id of the call that a payload answers, and the response that it stands in."""
+    context = payload.context
+    if context.rpc is not None and context.rpc.get("id") is not None:
+        return rpc_key(context.rpc["id"]), context.rpc
+    for record in reversed(context.around):
+        if "asked" in record:
+            return rpc_key(record["asked"]), context.http
+    result = context.tool_result.value if context.tool_result is not None else {}
+    identifier = next((result[name] for name in _RESULT_IDS if isinstance(result.get(name), str)), None)
+    return ((TOOL_USE, identifier), result) if identifier is not None else (NO_ID, None)
+
+
+def _only_message(value: dict[str, Any]) -> tuple[Any, tuple[Mapping[str, Any], ...]]:
+    """The one message of JSON-RPC in a log record, and what is around it; None where more than that could be in it."""
+    message = None
+    for member in value.values():
+        if type(member) is dict:
+            if message is not None or "jsonrpc" not in member:
+                return None, ()
+            message = member
+        elif type(member) is list or (type(member) is str and ("{" in member or "[" in member or "HTTP/" in member or "MCP error" in member)):
+            return None, ()
+    return message, (value,)
+
+
+def _credentials(context: Context) -> bytes | None:
+    given = next((record["authorization"] for record in context.around if isinstance(record.get("authorization"), str)), None)
+    return blake2b(given.encode("utf-8", "replace"), digest_size=12).digest() if given else None
+
+
+def _is_wired(context: Context) -> bool:
+    """Whether a message was captured with the request that carried it, and not logged by a program."""
+    return "har" in context.wrappers or any("host" in record or "content-type" in record for record in context.around)
+
+
+def _digest(arguments: Mapping[str, Any]) -> bytes:
+    """The same for equal arguments, in whatever order their members stand."""
+    try:
+        written = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # an integer beyond 64 bits, or nested deeper than orjson writes
+        return b""
+    return blake2b(written, digest_size=12).digest()
+
+
+def _pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and values that may tell which record a call is about, of the arguments and of the objects in them."""
+    count = 0
+    for name, value in arguments.items():
+        members = value.items() if type(value) is dict else ((name, value),)
+        for each, member in members:
+            if type(member) in (str, int) and member != "" and len(str(member)) <= _LONGEST_VALUE:
+                yield simple(str(each)), str(member)
+                count += 1
+                if count >= _MOST_PAIRS:
+                    return
