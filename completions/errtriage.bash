@@ -15,6 +15,7 @@ _errtriage_place() {
                 'errtriage explain' | \
                 'errtriage lint' | \
                 'errtriage scan' | \
+                'errtriage audit' | \
                 'errtriage codes' | \
                 'errtriage tree' | \
                 'errtriage rules' | \
@@ -48,6 +49,9 @@ _errtriage_file() {
         'errtriage scan --output' | \
         'errtriage scan -o' | \
         'errtriage scan --pack' | \
+        'errtriage audit --baseline' | \
+        'errtriage audit --write-baseline' | \
+        'errtriage audit --pack' | \
         'errtriage codes --pack' | \
         'errtriage tree --pack' | \
         'errtriage rules --pack' | \
@@ -82,6 +86,15 @@ _errtriage_file() {
         'errtriage scan --cluster' | \
         'errtriage scan --fail-on' | \
         'errtriage scan --color' | \
+        'errtriage audit --format' | \
+        'errtriage audit -f' | \
+        'errtriage audit --session' | \
+        'errtriage audit --select' | \
+        'errtriage audit --ignore' | \
+        'errtriage audit --fail-on' | \
+        'errtriage audit --contract' | \
+        'errtriage audit --workers' | \
+        'errtriage audit --color' | \
         'errtriage contracts check --format' | \
         'errtriage contracts check -f' | \
         'errtriage contracts check --color')
@@ -93,6 +106,8 @@ _errtriage_file() {
         'errtriage lint -'* | \
         'errtriage scan' | \
         'errtriage scan -'* | \
+        'errtriage audit' | \
+        'errtriage audit -'* | \
         'errtriage contracts check' | \
         'errtriage contracts check -'*)
             return 0

@@ -18,6 +18,7 @@ function __errtriage_place --description 'The command at the cursor, and behind 
                 case 'errtriage explain' \
                     'errtriage lint' \
                     'errtriage scan' \
+                    'errtriage audit' \
                     'errtriage codes' \
                     'errtriage tree' \
                     'errtriage rules' \
@@ -49,6 +50,9 @@ function __errtriage_file --description 'Whether a file name is wanted at the cu
             'errtriage scan --output' \
             'errtriage scan -o' \
             'errtriage scan --pack' \
+            'errtriage audit --baseline' \
+            'errtriage audit --write-baseline' \
+            'errtriage audit --pack' \
             'errtriage codes --pack' \
             'errtriage tree --pack' \
             'errtriage rules --pack' \
@@ -82,6 +86,15 @@ function __errtriage_file --description 'Whether a file name is wanted at the cu
             'errtriage scan --cluster' \
             'errtriage scan --fail-on' \
             'errtriage scan --color' \
+            'errtriage audit --format' \
+            'errtriage audit -f' \
+            'errtriage audit --session' \
+            'errtriage audit --select' \
+            'errtriage audit --ignore' \
+            'errtriage audit --fail-on' \
+            'errtriage audit --contract' \
+            'errtriage audit --workers' \
+            'errtriage audit --color' \
             'errtriage contracts check --format' \
             'errtriage contracts check -f' \
             'errtriage contracts check --color'
@@ -92,6 +105,8 @@ function __errtriage_file --description 'Whether a file name is wanted at the cu
             'errtriage lint -*' \
             'errtriage scan' \
             'errtriage scan -*' \
+            'errtriage audit' \
+            'errtriage audit -*' \
             'errtriage contracts check' \
             'errtriage contracts check -*'
             return 0

@@ -19,7 +19,7 @@ from conftest import CORPUS, SCHEMAS, Run
 
 from errtriage.contracts import bundled
 from errtriage.lint import Linter, Settings
-from errtriage.rules import catalogue
+from errtriage.rules import catalogue, conduct_catalogue
 
 FORMATS = {"text": "txt", "json": "json", "sarif": "sarif", "github": "github"}
 RULES = catalogue(bundled())
@@ -324,7 +324,7 @@ def test_a_mistake_in_the_settings_is_a_sentence(run: Run, settings: str, senten
 
 def test_rules_are_listed_and_explained(run: Run) -> None:
     listed = run("rules").stdout.decode().splitlines()
-    assert [line[:5] for line in listed] == IDS
+    assert [line[:5] for line in listed] == [*IDS, *(rule["id"] for rule in conduct_catalogue(bundled()))]
     explained = run("rules", "OV104").stdout.decode()
     rule = RULES[IDS.index("OV104")]
     assert all(words in explained for words in (rule["what"], rule["why"], rule["source"], "Breaks it", "Keeps it"))

@@ -11,7 +11,7 @@ from conftest import ROOT, Run
 
 from errtriage.cli import COMMANDS
 from errtriage.contracts import bundled
-from errtriage.rules import catalogue
+from errtriage.rules import catalogue, conduct_catalogue
 
 README = (ROOT / "README.md").read_text()
 BEFORE, OWN, REST = re.split(r"(?=^## Your own contract)|(?=^## Safety)", README, flags=re.MULTILINE)
@@ -97,7 +97,7 @@ def test_every_option_is_in_the_readme(run: Run, command: str) -> None:
 
 
 def test_the_table_of_rules_is_made_from_the_rules(pytestconfig: pytest.Config) -> None:
-    rows = [f"| {rule['id']} | {rule['level']} | {rule['what']} |" for rule in catalogue(bundled())]
+    rows = [f"| {rule['id']} | {rule['level']} | {rule['what']} |" for rule in (*catalogue(bundled()), *conduct_catalogue(bundled()))]
     table = "\n".join(["", "| rule | level | what it finds |", "| --- | --- | --- |", *rows, ""])
     before, mark, rest = README.partition("<!-- rules: written by pytest --regenerate -->")
     shown, end, after = rest.partition("<!-- end of rules -->")

@@ -649,7 +649,6 @@ class Audit:
             "change": lambda: connection.changes.by_other(signature) > standing.number,
             "read": lambda: self._read_since(connection, standing),
             "new-key": lambda: call.key != standing.call.call.key,
-            "read-tool": lambda: not self._may_change(call) or call.tool not in self._tools,
         }
         if self._spoken_since(connection, standing) or self._paused(opened, standing) or any(excuses[each]() for each in unless):
             return None

@@ -68,9 +68,10 @@ def complete_only(incomplete: str) -> list[str]:
 
 
 def complete_rule(incomplete: str) -> list[str]:
-    """Ids of lint rules."""
-    folders_with_rules = [*_packs().values(), packs_folder() / "errtriage"]
-    ids = (rule for folder in folders_with_rules for rule in _texts(_read(folder / "rules.json").get("rules"), "id"))
+    """Ids of the rules of lint and audit."""
+    own = packs_folder() / "errtriage"
+    files = [*(folder / "rules.json" for folder in _packs().values()), own / "rules.json", own / "conduct.json"]
+    ids = (rule for file in files for rule in _texts(_read(file).get("rules"), "id"))
     # Ids are taken in small letters too, and what is offered must begin as what was typed.
     return _beginning(incomplete, (rule.lower() for rule in ids) if incomplete.islower() else ids)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from errtriage import payloads, proof
-from errtriage.contracts import Contract, Contracts, bundled, with_packs
+from errtriage import traffic as traffic_of
+from errtriage.audit import Audit, Breach
+from errtriage.contracts import Contract, Contracts, bundled, own_conduct, with_packs
 from errtriage.jsontext import plain
 from errtriage.knowledge import given_to
 from errtriage.model import Failure, Outcome, Payload, Verdict
@@ -76,12 +79,12 @@ def check(pack: Pack) -> Covered:
     found += [*(each for each in wrong if each not in unexpected), *(_fields(contract, seen) if seen else ()), *unexpected]
     if seen:
         found += [*_ways(contract, seen), *_entries(contract, seen), *_scanned(pack, seen)]
-    found += [*_rules(contract, triage), *_intact(contract, contracts)]
+    found += [*_rules(contract, triage), *_conduct(contract, pack), *_intact(contract, contracts)]
     branches = sum(len(node["branches"]) + 1 for node in contract.tree["nodes"].values())
-    return Covered(found, len(examples), len(contract.catalogue.entries), branches, len(contract.rules))
+    return Covered(found, len(examples), len(contract.catalogue.entries), branches, len(contract.rules) + len(contract.conduct["rules"]))
 
 
-_FILES = ("contract.json", "codes.json", "tree.json", "rules.json")
+_FILES = ("contract.json", "codes.json", "tree.json", "rules.json", "conduct.json")
 
 
 def _strays(folder: Path) -> Iterator[Problem]:
@@ -269,6 +272,51 @@ def _rules(contract: Contract, triage: Triage) -> Iterator[Problem]:
             elif kind == "good" and (broken or not found):
                 message = f"breaks {', '.join(sorted(broken))}" if broken else "is not recognised"
                 yield Problem("rules.json", f"/rules/{i}/good", message, "It must break no rule.")
+
+
+def _conduct(contract: Contract, pack: Pack) -> Iterator[Problem]:
+    """Entries of conduct that their bad example does not break, or whose good example breaks anything."""
+    for i, entry in enumerate(contract.conduct["rules"]):
+        for kind in ("bad", "good"):
+            broken = audited(entry[kind], (pack,))
+            mine = [each for each in broken if (each.rule, each.contract) == (entry["rule"], contract.name)]
+            if kind == "bad" and not mine:
+                hint = "Are the answers in it recognised, does `when` hold for one, and is the call after it the same?"
+                yield Problem("conduct.json", f"/rules/{i}/bad", f"does not break {entry['rule']}", hint)
+            elif kind == "good" and broken:
+                yield Problem("conduct.json", f"/rules/{i}/good", f"breaks {', '.join(sorted({each.rule for each in broken}))}", "It must break no rule.")
+
+
+def audited(traffic: str | list[dict[str, Any]], packs: tuple[Pack, ...] = ()) -> list[Breach]:
+    """What is broken in an example of traffic."""
+    settings = traffic_of.Settings(packs=packs)
+    audit = Audit(settings, frozenset(rule["id"] for rule in own_conduct()["rules"]))
+    data = log_of(traffic)
+    audit.open("-")
+    audit.add(traffic_of.read_slice((settings, Slice("-", 0, len(data), 0.0, data))))
+    audit.finish()
+    return audit.breaches
+
+
+def log_of(traffic: str | list[dict[str, Any]]) -> bytes:
+    """An example of traffic as a log; a record that repeats is written so often, each with an id and a time of its own."""
+    if isinstance(traffic, str):
+        return traffic.encode()
+    lines = [orjson.dumps(each) for record in traffic for each in _repeated(record)]
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _repeated(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "repeat" not in record:
+        yield record
+        return
+    try:
+        begin = datetime.fromisoformat(record["time"])
+    except ValueError:
+        return  # an example that breaks nothing, which is said
+    every = timedelta(milliseconds=record["repeat"]["every_ms"])
+    for number in range(record["repeat"]["count"]):
+        yield {"time": (begin + number * every).isoformat(timespec="milliseconds"), "message": {**record["message"], "id": number + 1}}
 
 
 def _scanned(pack: Pack, seen: list[_Seen]) -> Iterator[Problem]:

@@ -24,6 +24,8 @@ GENERAL = frozenset((
     "shape", "truncated", "http_status", "reason", "method", "media_type", "retry_after", "retry_after_ms", "retry_after_header", "retry_after_fault",
     "allow", "headers_seen", "is_error", "mismatch", "silent", "meta", "rpc_members", "group", "documented_retryable", "tool", "operation", "tool_class",
 ))  # fmt: skip
+#: What conditions of conduct.json may name beside those: what was decided.
+JUDGED = frozenset(("outcome", "action", "delay_ms"))
 #: What a shape's ``match`` may ask for (``probe``).
 PROBED = frozenset((
     "value", "inner", "forced", "body", "rpc_result", "within", "http_status", "media_type", "headers", "challenges", "is_error", "structured", "only_text",

@@ -106,7 +106,7 @@ def folders(location: Location) -> list[Path]:
 
 def read(folder: Path, kind: str) -> Pack:
     """Read a pack's files but its examples. Raises Failure for one that cannot be read or is past a bound."""
-    names = [name for name in ("contract.json", "codes.json", "tree.json", "rules.json") if (folder / name).exists()]
+    names = [name for name in ("contract.json", "codes.json", "tree.json", "rules.json", "conduct.json") if (folder / name).exists()]
     names += [path.name for path in within_bound(folder, "*.schema.json")]
     files = tuple((name, read_file(folder / name, folder)) for name in names)
     if sum(len(data) for _, data in files) > LARGEST_PACK:
@@ -164,7 +164,7 @@ def _short(path: Path) -> str:
 
 
 #: The schemas that the files of a pack name for editors.
-_FOR_EDITORS = tuple(f"{name}.schema.json" for name in ("codes", "contract", "example", "rules", "texts", "tree"))
+_FOR_EDITORS = tuple(f"{name}.schema.json" for name in ("codes", "conduct", "contract", "example", "rules", "texts", "tree"))
 
 
 def start(name: str, parent: Path) -> Path:

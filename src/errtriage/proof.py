@@ -18,6 +18,7 @@ import orjson
 
 from errtriage import facts
 from errtriage.contracts import Contract, bundled, load, names_in
+from errtriage.model import Action, Outcome
 from errtriage.packs import Pack, packs_folder
 from errtriage.pointers import pointer
 from errtriage.redact import clean
@@ -70,7 +71,7 @@ def problems(pack: Pack, most: int = _MOST_PROBLEMS) -> list[Problem]:
 
 
 _NEEDED = ("contract.json", "codes.json", "tree.json")
-_META = {"contract.schema.json", "codes.schema.json", "tree.schema.json", "rules.schema.json"}
+_META = {"contract.schema.json", "codes.schema.json", "tree.schema.json", "rules.schema.json", "conduct.schema.json"}
 
 
 @cache
@@ -105,7 +106,7 @@ def held(file: str, value: Any, kind: str = "") -> list[Problem]:
 
 def _sources(values: Mapping[str, Any]) -> Iterator[Problem]:
     listed = values["contract.json"]["sources"]
-    for name in (*_NEEDED, "rules.json"):
+    for name in (*_NEEDED, "rules.json", "conduct.json"):
         for place, source in _named_sources(values.get(name), ()):
             if source not in listed:
                 yield Problem(name, pointer(place), f"names the source `{source}`, which contract.json does not list", near(source, listed))
@@ -121,7 +122,7 @@ def _named_sources(value: Any, at: Place) -> Iterator[tuple[Place, str]]:
 
 def sources_named(contract: Contract) -> set[str]:
     """The sources that entries of a pack name."""
-    files = [contract.data, contract.file("codes.json"), contract.tree, {"rules": contract.rules}]
+    files = [contract.data, contract.file("codes.json"), contract.tree, {"rules": contract.rules}, contract.conduct]
     return {source for file in files for _, source in _named_sources(file, ())}
 
 
@@ -140,6 +141,9 @@ def _files(contract: Contract, values: Mapping[str, Any]) -> Iterator[Problem]:
             yield from check_schema(name, "", value)
     tools = contract.data.get("tools", {})
     classes = contract.data.get("classes", {})
+    for i, kind in enumerate(contract.conduct.get("reads", ())):
+        if kind not in classes:
+            yield Problem("conduct.json", pointer(["reads", i]), f"there is no class `{kind}`", near(kind, classes))
     for tool, kind in tools.items():
         if kind not in classes:
             yield Problem("contract.json", pointer(["tools", tool]), f"there is no class `{kind}`", near(kind, classes))
@@ -167,6 +171,12 @@ def _every_condition(contract: Contract, values: Mapping[str, Any]) -> Iterator[
             yield _Condition("rules.json", ("rules", i, "when"), rule["when"], known)
         if "item" in rule.get("check", ()):
             yield _Condition("rules.json", ("rules", i, "check", "item"), rule["check"]["item"], None)
+    judged = known | facts.JUDGED
+    for i, entry in enumerate(contract.conduct["rules"]):
+        if "when" in entry:
+            yield _Condition("conduct.json", ("rules", i, "when"), entry["when"], judged)
+    if "gave_up" in contract.conduct:
+        yield _Condition("conduct.json", ("gave_up", "when"), contract.conduct["gave_up"]["when"], judged)
     for file, place, text in _every_text(values):
         yield from (_Condition(file, (*place, *at, "when"), each["when"], known) for at, each in _conditional(text, ()))
 
@@ -211,6 +221,8 @@ def _every_text(values: Mapping[str, Any]) -> Iterator[tuple[str, Place, Any]]:
         yield "rules.json", ("rules", number, "message"), rule["message"]
         if rule.get("at"):
             yield "rules.json", ("rules", number, "at"), rule["at"]
+    for number, entry in enumerate(values.get("conduct.json", {"rules": ()})["rules"]):
+        yield from (("conduct.json", ("rules", number, kind), entry[kind]) for kind in ("says", "instead"))
 
 
 def _places(contract: Contract) -> Iterator[Problem]:
@@ -261,6 +273,7 @@ def _unknown_words(contract: Contract, condition: _Condition) -> Iterator[Proble
         "group": {*contract.catalogue.groups, "unknown"},
         "shape": {shape.name for shape in contract.shapes},
         "tool_class": {*contract.data.get("classes", {})},
+        **({"outcome": {*Outcome}, "action": {*Action}} if condition.file == "conduct.json" else {}),
     }
     for name, values in known.items():
         for word in sorted(_asked_of(condition.schema, name) - values):

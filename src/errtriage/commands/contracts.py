@@ -149,6 +149,7 @@ _FILES = (
     ("codes.json", "every code, with what it means"),
     ("tree.json", "what is to be done, question by question"),
     ("rules.json", "what a valid answer may still do wrong"),
+    ("conduct.json", "what a caller must not do after an answer"),
     ("examples/", "answers, each with the verdict that must come of it"),
 )
 
@@ -227,6 +228,7 @@ def _plain(contract: Contract) -> dict[str, Any]:
         "shapes": [shape.name for shape in contract.shapes],
         "codes": len(contract.catalogue.entries),
         "rules": [rule["id"] for rule in contract.rules],
+        "conduct": list(dict.fromkeys(entry["rule"] for entry in contract.conduct["rules"])),
     }
 
 

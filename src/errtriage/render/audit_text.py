@@ -79,14 +79,8 @@ def _detail(terminal: Terminal, label: str, text: str, indent: int, style: str) 
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!", "”")) else ".") if not text[:1].islower() or " " not in text else _begun(text)
-
-
-def _begun(text: str) -> str:
-    """A clause as a sentence; the name of a tool at its begin stays as it is."""
-    first = text.split(" ", 1)[0]
-    begun = text if any(not letter.isalpha() for letter in first) else text[0].upper() + text[1:]
-    return begun + ("" if begun.endswith((".", "?", "!")) else ".")
+    """A clause as a sentence."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def _late(terminal: Terminal, late: Sequence[Late]) -> None:

@@ -12,7 +12,7 @@ from errtriage import facts
 from errtriage.contracts import Contract
 from errtriage.packs import Pack, shown
 from errtriage.render.terminal import Terminal
-from errtriage.wording import counted
+from errtriage.wording import alternatives, counted
 
 if TYPE_CHECKING:
     from errtriage.coverage import Covered
@@ -51,6 +51,10 @@ def explain(contract: Contract, stream: TextIO, *, color: bool, width: int | Non
         terminal.line(Text("Rules", "bold"))
         for rule in contract.rules:
             terminal.prose(f"{rule['id']}  {rule['what']}", indent=2)
+    if contract.conduct["rules"]:
+        terminal.line(Text("What a caller must not do (`errtriage audit`)", "bold"))
+        for entry in contract.conduct["rules"]:
+            terminal.prose(f"{entry['rule']}  {alternatives(entry['says'])[0]}", indent=2)
     terminal.line(Text("Sources", "bold"))
     for source in data["sources"].values():
         terminal.prose(source, indent=4, first="  - ")
