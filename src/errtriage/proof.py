@@ -171,14 +171,17 @@ def _every_condition(contract: Contract, values: Mapping[str, Any]) -> Iterator[
             yield _Condition("rules.json", ("rules", i, "when"), rule["when"], known)
         if "item" in rule.get("check", ()):
             yield _Condition("rules.json", ("rules", i, "check", "item"), rule["check"]["item"], None)
-    judged = known | facts.JUDGED
-    for i, entry in enumerate(contract.conduct["rules"]):
-        if "when" in entry:
-            yield _Condition("conduct.json", ("rules", i, "when"), entry["when"], judged)
-    if "gave_up" in contract.conduct:
-        yield _Condition("conduct.json", ("gave_up", "when"), contract.conduct["gave_up"]["when"], judged)
+    yield from _of_conduct(contract.conduct, known | facts.JUDGED)
     for file, place, text in _every_text(values):
         yield from (_Condition(file, (*place, *at, "when"), each["when"], known) for at, each in _conditional(text, ()))
+
+
+def _of_conduct(conduct: Mapping[str, Any], known: frozenset[str]) -> Iterator[_Condition]:
+    for i, entry in enumerate(conduct["rules"]):
+        if "when" in entry:
+            yield _Condition("conduct.json", ("rules", i, "when"), entry["when"], known)
+    if "gave_up" in conduct:
+        yield _Condition("conduct.json", ("gave_up", "when"), conduct["gave_up"]["when"], known)
 
 
 def _of_shape(shape: Mapping[str, Any], at: Place) -> Iterator[_Condition]:
@@ -217,6 +220,10 @@ def _every_text(values: Mapping[str, Any]) -> Iterator[tuple[str, Place, Any]]:
         yield from (("codes.json", ("codes", number, kind), code[kind]) for kind in ("meaning", "say"))
         for kind in ("steps", "never"):
             yield from (("codes.json", ("codes", number, kind, i), text) for i, text in enumerate(code.get(kind, ())))
+    yield from _texts_of_rules(values)
+
+
+def _texts_of_rules(values: Mapping[str, Any]) -> Iterator[tuple[str, Place, Any]]:
     for number, rule in enumerate(values.get("rules.json", {"rules": ()})["rules"]):
         yield "rules.json", ("rules", number, "message"), rule["message"]
         if rule.get("at"):

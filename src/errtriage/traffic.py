@@ -26,7 +26,7 @@ from errtriage.moments import Time, time_of
 from errtriage.packs import Pack
 from errtriage.regions import NEWLINE, TOO_LONG, Buffer, Slice, any_in, hits, is_too_long, line_value, lines_around, without_codes
 from errtriage.verdicts import Judged, Triage
-from errtriage.wrappers import EMPTY, PERSON, TIMES, TOOL_USE, Calls, is_request, is_rpc_response, rpc_key
+from errtriage.wrappers import ASKED, EMPTY, PERSON, TIMES, TOOK_MS, TOOL_USE, Calls, is_request, is_rpc_response, rpc_key
 
 #: What marks traffic: messages of JSON-RPC, status lines, an SDK's errors, the tool calls of models, and what people say.
 _MARKS = (
@@ -534,7 +534,7 @@ class Reader:
         time = time_of(context, value, self._modified)
         if took and time is not None:
             # A capture says when an exchange began; its answer was there so much later.
-            milliseconds = sum(record["took_ms"] for record in context.around if type(record.get("took_ms")) in (int, float))
+            milliseconds = sum(record[TOOK_MS] for record in context.around if TOOK_MS in record)
             time = time._replace(at=time.at + round(milliseconds * 1000))
         return Spot(context.place.line, time, self._names.origin(context))
 
@@ -551,8 +551,8 @@ def _answered(payload: Payload) -> tuple[Any, Any]:
     if context.rpc is not None and context.rpc.get("id") is not None:
         return rpc_key(context.rpc["id"]), context.rpc
     for record in reversed(context.around):
-        if "asked" in record:
-            return rpc_key(record["asked"]), context.http
+        if ASKED in record:
+            return rpc_key(record[ASKED]), context.http
     result = context.tool_result.value if context.tool_result is not None else {}
     identifier = next((result[name] for name in _RESULT_IDS if isinstance(result.get(name), str)), None)
     return ((TOOL_USE, identifier), result) if identifier is not None else (NO_ID, None)

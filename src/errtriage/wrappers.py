@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     #: tool call of a model, what a person said.
     Listener = Callable[[str, Mapping[str, Any], Context], None]
 
+#: Under what a capture's own knowledge of an exchange stands beside what its request said: names that no log has.
+ASKED, TOOK_MS = "\0asked", "\0took_ms"
 #: What a listener is told about.
 REQUEST, EMPTY, TOOL_USE, PERSON = "request", "empty", "tool-use", "person"
 
@@ -240,10 +242,10 @@ class Peeler:
             asked = context._replace(received=each.started, around=(known,))
             for request in payloads.records(each.asked, words=self._words):
                 if isinstance(request.value, dict) and is_request(request.value):
-                    known.setdefault("asked", request.value.get("id"))
+                    known.setdefault(ASKED, request.value.get("id"))
                     self._note_call(request.value, asked)
             if each.http is not None:
-                answer = _decoded(each.body, asked)._replace(http=each.http, around=({**known, "took_ms": each.took_ms},))
+                answer = _decoded(each.body, asked)._replace(http=each.http, around=({**known, TOOK_MS: each.took_ms},))
                 yield from self.body(each.body, answer, depth + 1)
 
     def _rpc_response(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:

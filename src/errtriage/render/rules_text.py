@@ -33,7 +33,7 @@ def explain(rules: Iterable[Mapping[str, Any]], stream: TextIO, *, color: bool, 
         terminal.prose(rule["why"])
         for title, example in (("Breaks it", rule["bad"]), ("Keeps it", rule["good"])):
             terminal.line(Text(title, "bold"))
-            for line in _written(example):
+            for line in _traffic(example) if rule["contract"] == "audit" else _written(example):
                 terminal.line(f"  {line}")
         terminal.prose(f"Source: {rule['source']}", style="dim")
 
@@ -47,3 +47,8 @@ def _written(example: Any) -> list[str]:
     if isinstance(example, str):
         return example.splitlines()
     return orjson.dumps(example, option=orjson.OPT_INDENT_2).decode().splitlines()
+
+
+def _traffic(example: Any) -> list[str]:
+    """An example of traffic as a log: a line for each record."""
+    return example.splitlines() if isinstance(example, str) else [orjson.dumps(record).decode() for record in example]

@@ -1,0 +1,646 @@
+"""What a client must not do after an answer, and what looks like it and is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import CORPUS, SCHEMAS, Run
+from conversations import (
+    COMPLETED,
+    FIXED_TEXT,
+    UNCERTAIN,
+    Record,
+    answer,
+    at,
+    call,
+    error,
+    failed,
+    hint,
+    log,
+    note,
+    notice,
+    plain,
+    request,
+    response,
+    result,
+    stored,
+    with_arrows,
+)
+
+from errtriage.audit import Audit, Breach
+from errtriage.contracts import bundled, own_conduct
+from errtriage.coverage import audited
+from errtriage.regions import Slice
+from errtriage.slices import Queue
+from errtriage.traffic import Settings, read_slice
+
+RULES = frozenset(rule["id"] for rule in own_conduct()["rules"])
+READ, WRITE, STAT = "ovstorage_read", "ovstorage_write", "ovstorage_stat"
+PLAN = {"address": "s3://b/plan.txt"}
+
+
+def audit_of(text: str, **settings: Any) -> Audit:
+    """The audit of one input."""
+    given = Settings(**settings)
+    data = text.encode()
+    audit = Audit(given, RULES)
+    audit.open("-")
+    audit.add(read_slice((given, Slice("-", 0, len(data), 0.0, data))))
+    audit.finish()
+    return audit
+
+
+def breaches(records: list[Record], **members: Any) -> list[Breach]:
+    """What is broken in some traffic."""
+    return audit_of(log(records, **members)).breaches
+
+
+def retries(*pauses: int, tool: str = READ, **arguments: Any) -> list[Record]:
+    """Attempts with such pauses between answer and next attempt, in ms; each takes 100 ms and heals nothing."""
+    records, now = [], 0
+    for number, pause in enumerate((0, *pauses)):
+        now += pause
+        records += [call(now, number, tool, **(arguments or PLAN)), answer(now + 100, number, failed("Transient", retryable=True))]
+        now += 100
+    return records
+
+
+def twice(first: Record, *between: Record, later: int = 2000, **arguments: Any) -> list[Record]:
+    """A read with its answer, what lies in between, and the read again."""
+    return [call(0, 1, READ, **PLAN), answer(100, 1, first), *between, call(later, 90, READ, **(arguments or PLAN))]
+
+
+# Sequences that break a rule: the rules, in the order of the calls.
+BROKEN: dict[str, tuple[list[Record], list[str]]] = {
+    "a denied read again": (twice(failed("PermissionDenied")), ["AU101"]),
+    "arguments in another order are equal": (
+        [call(0, 1, WRITE, address="s3://b/a", data="x"), answer(9, 1, failed("Locked", WRITE)), call(99, 2, WRITE, data="x", address="s3://b/a")],
+        ["AU101"],
+    ),
+    "wrong arguments again": (twice(failed("InvalidArgument")), ["AU101"]),
+    "wrong arguments again, though something else was read": (
+        twice(failed("InvalidArgument"), call(200, 2, STAT, address="s3://b/x"), answer(300, 2, stored(STAT))),
+        ["AU101"],
+    ),
+    "nothing there, asked again": (twice(failed("NotFound")), ["AU101"]),
+    "nothing there, asked again after a look at another address": (
+        twice(failed("NotFound"), call(200, 2, STAT, address="s3://b/other"), answer(300, 2, stored(STAT))),
+        ["AU101"],
+    ),
+    "a hint that was not followed": (twice(failed("NoRoute", next_action="Add a connection, then restart the host.")), ["AU101"]),
+    "an operation that is not on offer again": (twice(failed("Unsupported")), ["AU101"]),
+    "a retryable flag that the contract rules out": (twice(failed("Locked", retryable=True)), ["AU101"]),
+    "half a move again": (
+        [
+            call(0, 1, "ovstorage_move", src="s3://b/a", dest="s3://b/c"),
+            answer(99, 1, failed("CommitAmbiguous", "ovstorage_move")),
+            call(999, 2, "ovstorage_move", src="s3://b/a", dest="s3://b/c"),
+        ],
+        ["AU101"],
+    ),
+    "each time again": ([*twice(failed("PermissionDenied")), answer(2100, 90, failed("PermissionDenied")), call(2500, 91, READ, **PLAN)], ["AU101", "AU101"]),
+    "exactly a minute later": (twice(failed("PermissionDenied"), later=60_100), ["AU101"]),
+    "without arguments, which is as with none": (
+        [
+            request(0, 1, "tools/call", {"name": "ovstorage_doctor"}),
+            answer(9, 1, failed("Internal", "ovstorage_doctor")),
+            call(99, 2, "ovstorage_doctor"),
+        ],
+        ["AU101"],
+    ),
+    "a failed change under the same key": ([note(0, 1), answer(99, 1, result("failed", "denied", "ACTION_DENIED")), note(999, 2)], ["AU101"]),
+    "bad parameters again": ([call(0, 1, "weather", town=7), error(99, 1, -32602), call(999, 2, "weather", town=7)], ["AU101"]),
+    "before the hint's delay": ([note(0, 1), answer(100, 1, hint(1000)), note(1099, 2)], ["AU102"]),
+    "before Retry-After": (
+        [call(0, 1, "jobs.search", q="art"), response(100, "429 Too Many Requests", "Retry-After: 2"), call(2099, 2, "jobs.search", q="art")],
+        ["AU102"],
+    ),
+    "a new key after an unknown outcome": ([note(0, 1), answer(99, 1, UNCERTAIN), note(9999, 2, "k-2")], ["AU103"]),
+    "a new key, hours later": ([note(0, 1), answer(99, 1, UNCERTAIN), note(9_999_999, 2, "k-2")], ["AU103"]),
+    "a new key after a read of another record": (
+        [note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "contacts.get", contactId="c-2"), answer(300, 2, {"content": []}), note(999, 3, "k-2")],
+        ["AU103"],
+    ),
+    "a new key after a read that failed": (
+        [note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "contacts.get", contactId="c-1"), answer(300, 2, FIXED_TEXT), note(999, 3, "k-2")],
+        ["AU103"],
+    ),
+    "a new key after a read before": (
+        [call(0, 1, "contacts.get", contactId="c-1"), answer(50, 1, {"content": []}), note(60, 2), answer(99, 2, UNCERTAIN), note(999, 3, "k-2")],
+        ["AU103"],
+    ),
+    "a new key after a change of another record": (
+        [note(0, 1), answer(99, 1, UNCERTAIN), note(200, 2, "k-5", "c-2"), answer(300, 2, COMPLETED), note(999, 3, "k-2")],
+        ["AU103"],
+    ),
+    "the sixth attempt": (retries(1000, 2000, 4000, 8000, 16_000), ["AU104"]),
+    "pauses that do not grow": (retries(1000, 1000), ["AU104"]),
+    "pauses that shrink": (retries(1000, 2000, 500), ["AU104"]),
+    "no pauses at all": (retries(0, 0), ["AU104"]),
+    "on after a 401": ([call(0, 1, "jobs.search", q="art"), response(99, "401 Unauthorized"), call(999, 2, "jobs.search", q="design")], ["AU105"]),
+    "on and on after a 401": (
+        [
+            call(0, 1, "jobs.search", q="art"),
+            response(99, "401 Unauthorized"),
+            call(999, 2, "jobs.search", q="design"),
+            response(1099, "401 Unauthorized"),
+            request(1999, 3, "tools/list", {}),
+        ],
+        ["AU105", "AU105"],
+    ),
+    "another key after a hint": ([note(0, 1), answer(99, 1, hint(500)), note(2000, 2, "k-2")], ["AU106"]),
+    "no key after a hint": ([note(0, 1), answer(99, 1, hint(500)), note(2000, 2, None)], ["AU106"]),
+    "another key, and too soon": ([note(0, 1), answer(99, 1, hint(500)), note(200, 2, "k-2")], ["AU102", "AU106"]),
+    "121 calls within a minute": ([call(499 * n, n, "jobs.search", q=f"page {n}") for n in range(121)], ["AU107"]),
+    "twice too many calls are one burst": ([call(100 * n, n, "jobs.search", q=f"page {n}") for n in range(300)], ["AU107"]),
+    "again after the fixed text": ([call(0, 1, "meetings.get", id="m-1"), answer(99, 1, FIXED_TEXT), call(9999, 2, "meetings.get", id="m-1")], ["AU108"]),
+    "again after the fixed text, much later and after other calls": (
+        [
+            call(0, 1, "meetings.get", id="m-1"),
+            answer(99, 1, FIXED_TEXT),
+            call(200, 2, "jobs.search", q="art"),
+            answer(300, 2, {"content": []}),
+            call(999_999, 3, "meetings.get", id="m-1"),
+        ],
+        ["AU108"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_forbidden_is_found(name: str) -> None:
+    records, rules = BROKEN[name]
+    assert [each.rule for each in breaches(records)] == rules
+
+
+# What looks like it, and is not.
+KEPT: dict[str, list[Record]] = {
+    "another address": twice(failed("PermissionDenied"), address="s3://b/other.txt"),
+    "corrected arguments": twice(failed("InvalidArgument"), address="s3://b/plan.txt", max_bytes=10),
+    "a number that is another": [
+        call(0, 1, READ, **PLAN, max_bytes=10),
+        answer(9, 1, failed("InvalidArgument")),
+        call(99, 2, READ, **PLAN, max_bytes=20),
+    ],
+    "written, then read again": twice(failed("NotFound"), call(200, 2, WRITE, **PLAN, data="x"), answer(300, 2, stored(WRITE))),
+    "looked around, then read again": twice(failed("NotFound"), call(200, 2, "ovstorage_list", prefix="s3://b/"), answer(300, 2, stored("ovstorage_list"))),
+    "the hint may be what was called": twice(
+        failed("NoRoute", next_action="Look at the connections."), call(200, 2, "ovstorage_connections_list"), answer(300, 2, stored("ovstorage_connections_list"))
+    ),
+    "an unknown tool may be what was asked for": twice(failed("PermissionDenied"), call(200, 2, "grant_access", who="me"), answer(300, 2, {"content": []})),
+    "sent before the answer was there": [
+        call(0, 1, READ, **PLAN), call(50, 2, READ, **PLAN), answer(100, 1, failed("PermissionDenied")), answer(110, 2, failed("PermissionDenied")),
+    ],
+    "more than a minute later": twice(failed("PermissionDenied"), later=60_101),
+    "a person allowed it": twice(
+        failed("PermissionDenied"),
+        request(200, 7, "elicitation/create", {"message": "Try again?", "requestedSchema": {"type": "object", "properties": {}}}),
+        answer(900, 7, {"action": "accept", "content": {}}),
+    ),
+    "a person said so": twice(failed("PermissionDenied"), {"time": at(500), "role": "user", "content": "I have granted it, try again."}),
+    "another session": [
+        {"session": "a", **call(0, 1, READ, **PLAN)}, {"session": "a", **answer(100, 1, failed("PermissionDenied"))}, {"session": "b", **call(900, 1, READ, **PLAN)},
+    ],
+    "after a success in between": [
+        *twice(failed("Transient", retryable=True)), answer(2100, 90, stored()), call(2200, 91, READ, **PLAN), answer(2300, 91, failed("PermissionDenied")),
+    ],
+    "one message logged twice": [*twice(failed("PermissionDenied"))[:2], call(110, 1, READ, **PLAN)],
+    "a failed change under a new key, which the error codes page may ask for": [
+        note(0, 1), answer(99, 1, result("failed", "expired", "ACTION_EXPIRED")), note(999, 2, "k-2"),
+    ],
+    "a failed change, read, and again": [
+        note(0, 1), answer(99, 1, result("failed", "conflict", "VERSION_CONFLICT")), call(200, 2, "contacts.get", contactId="c-1"),
+        answer(300, 2, {"content": []}), note(999, 3),
+    ],
+    "what was cancelled again": [note(0, 1), answer(99, 1, result("cancelled", "cancelled", "OPERATION_CANCELLED")), note(999, 2)],
+    "an error of which MCP says nothing": [call(0, 1, "weather", town="Bonn"), error(99, 1, -32603), call(999, 2, "weather", town="Bonn")],
+    "a tool's own error, whose text may ask for it": [
+        call(0, 1, "weather", town="Bonn"), answer(99, 1, {"isError": True, "content": [{"type": "text", "text": "Busy, try again."}]}),
+        call(999, 2, "weather", town="Bonn"),
+    ],
+    "exactly at the hint's delay": [note(0, 1), answer(100, 1, hint(1000)), note(1100, 2)],
+    "another change before the hint's delay": [note(0, 1), answer(100, 1, hint(1000)), note(200, 2, "k-2", "c-2")],
+    "exactly at Retry-After": [
+        call(0, 1, "jobs.search", q="art"), response(100, "429 Too Many Requests", "Retry-After: 2"), call(2100, 2, "jobs.search", q="art"),
+    ],
+    "a hint without a delay that counts": [note(0, 1), answer(100, 1, hint(0)), note(101, 2)],
+    "an unknown outcome, the same key": [note(0, 1), answer(99, 1, UNCERTAIN), note(999, 2)],
+    "an unknown outcome, read, then a new key": [
+        note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "contacts.get", contactId="c-1"), answer(300, 2, {"content": []}), note(999, 3, "k-2"),
+    ],
+    "read by a tool that nobody knows, without a name in common": [
+        note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "notes.recent", limit=5), answer(300, 2, {"content": []}), note(999, 3, "k-2"),
+    ],
+    "read as a resource": [
+        note(0, 1), answer(99, 1, UNCERTAIN), request(200, 2, "resources/read", {"uri": "contact://c-1"}), answer(300, 2, {"contents": []}), note(999, 3, "k-2"),
+    ],
+    "a read that nothing answers": [note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "contacts.get", contactId="c-1"), note(999, 3, "k-2")],
+    "an unknown outcome, another record": [note(0, 1), answer(99, 1, UNCERTAIN), note(999, 2, "k-2", "c-2")],
+    "an unknown outcome that the same key settled": [note(0, 1), answer(99, 1, UNCERTAIN), note(999, 2), answer(1099, 2, COMPLETED), note(9999, 3, "k-2")],
+    "nothing stored, and written again": [
+        call(0, 1, WRITE, **PLAN, data="x"), answer(99, 1, failed("CommitAmbiguous", WRITE)), call(200, 2, STAT, **PLAN), answer(300, 2, failed("NotFound", STAT)),
+        call(999, 3, WRITE, **PLAN, data="x"),
+    ],
+    "five attempts with growing pauses": retries(1000, 2000, 4000, 8000),
+    "five attempts, then a person": [
+        *retries(1000, 2000, 4000, 8000), request(16_000, 70, "elicitation/create", {"message": "Once more?"}), answer(17_000, 70, {"action": "accept"}),
+        call(18_000, 71, READ, **PLAN),
+    ],
+    "retries of other calls": [*retries(1000), *[{**each, "time": at(9000 + i)} for i, each in enumerate(retries(1000, tool=STAT))]],
+    "nothing after a 401": [call(0, 1, "jobs.search", q="art"), response(99, "401 Unauthorized")],
+    "a new connection after a 401": [
+        call(0, 1, "jobs.search", q="art"), response(99, "401 Unauthorized"), request(999, 0, "initialize", {}), answer(1099, 0, {"serverInfo": {"name": "x"}}),
+        call(1999, 1, "jobs.search", q="design"),
+    ],
+    "let in again after a 401": [
+        call(0, 1, "jobs.search", q="art"), response(99, "401 Unauthorized"), call(999, 2, "jobs.search", q="art"), answer(1099, 2, {"content": []}),
+    ],
+    "the same key after a hint": [note(0, 1), answer(99, 1, hint(500)), note(2000, 2)],
+    "120 calls within a minute": [call(500 * n, n, "jobs.search", q=f"page {n}") for n in range(120)],
+    "121 calls in exactly a minute": [call(500 * n, n, "jobs.search", q=f"page {n}") for n in range(121)],
+    "121 calls to a service without such a budget": [call(100 * n, n, STAT, address=f"s3://b/{n}") for n in range(121)],
+    "121 calls in two sessions": [{"session": f"s-{n % 2}", **call(400 * n, n, "jobs.search", q=f"page {n}")} for n in range(121)],
+    "another call after the fixed text": [call(0, 1, "meetings.get", id="m-1"), answer(99, 1, FIXED_TEXT), call(999, 2, "meetings.get", id="m-2")],
+    "the fixed text, and a person's word": [
+        call(0, 1, "meetings.get", id="m-1"), answer(99, 1, FIXED_TEXT), {"time": at(500), "role": "user", "content": "Please try again."},
+        call(999, 2, "meetings.get", id="m-1"),
+    ],
+    "notifications and pings": [request(0, 1, "ping", {}), notice(5, "notifications/initialized"), answer(9, 1, {}), request(20, 2, "ping", {})],
+    "an answer that nobody asked for": [answer(0, 5, failed("PermissionDenied")), call(99, 6, READ, **PLAN)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_only_looks_forbidden_is_not_found(name: str) -> None:
+    assert breaches(KEPT[name]) == []
+
+
+def test_every_rule_is_broken_and_kept_by_some_sequence() -> None:
+    assert {rule for _, rules in BROKEN.values() for rule in rules} == RULES
+
+
+@pytest.mark.parametrize("entry", [pytest.param((pack.name, i), id=f"{pack.name}-{i}") for pack in bundled() for i in range(len(pack.conduct["rules"]))])
+def test_an_entry_of_a_pack_is_broken_by_its_bad_traffic_alone(entry: tuple[str, int]) -> None:
+    name, number = entry
+    data = bundled().get(name).conduct["rules"][number]
+    assert {(each.rule, each.contract) for each in audited(data["bad"])} == {(data["rule"], name)}
+    assert audited(data["good"]) == []
+
+
+# Where traffic stands, and what the log says about it.
+
+
+def test_a_finding_says_where_when_what_and_what_instead() -> None:
+    (breach,) = breaches(BROKEN["a new key after an unknown outcome"][0])
+    assert (breach.line, breach.tool, breach.contract, breach.between_ms) == (3, "contacts.notes.update", "coffeechats", 9900)
+    assert breach.verdict is not None
+    assert (breach.verdict.line, breach.verdict.code, breach.verdict.correlation_id) == (2, "OUTCOME_UNKNOWN", "op-7")
+    assert breach.what == (
+        "`contacts.notes.update` made the same change again under the new key k-2 (before: k-1) 9.9 s after its outcome was left unknown, "
+        "and its record was not read in between"
+    )
+    assert breach.source.startswith("Coffee Chats, ")
+    assert breach.instead.startswith("read the record first")
+
+
+SHAPES: dict[str, Callable[[list[Record]], str]] = {
+    "plain": plain,
+    "with arrows": with_arrows,
+    "records": log,
+    "escaped": lambda records: "".join(json.dumps({"ts": record["time"], "msg": "wire " + json.dumps(record["message"])}) + "\n" for record in records),
+    "pretty": lambda records: "\n".join(json.dumps(record, indent=2) for record in records) + "\n",
+    "array": json.dumps,
+    "compose": lambda records: "".join(f"agent-1  | {line}\n" for line in with_arrows(records).splitlines()),
+    "docker": lambda records: "".join(
+        json.dumps({"log": line + "\n", "stream": "stdout", "time": record["time"]}) + "\n"
+        for record, line in zip(records, plain(records).splitlines(), strict=True)
+    ),
+    "events": lambda records: "".join(f"event: message\ndata: {json.dumps(record['message'])}\n\n" for record in records),
+    "colours": lambda records: "".join(f"\x1b[2m{record['time']}\x1b[0m \x1b[36m{json.dumps(record['message'])}\x1b[0m\n" for record in records),
+    "python": lambda records: "".join(f"{record['time']} DEBUG {record['message']!r}\n" for record in records),
+    "a host's log": lambda records: "".join(
+        f"{record['time']} [chats] [info] Message from {'client' if 'method' in record['message'] else 'server'}: {json.dumps(record['message'])}\n"
+        for record in records
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["a denied read again", "a new key after an unknown outcome", "again after the fixed text"])
+def test_traffic_is_read_wherever_payloads_are(shape: str, name: str) -> None:
+    records, rules = BROKEN[name]
+    assert [each.rule for each in audit_of(SHAPES[shape](records)).breaches] == rules
+
+
+def test_a_har_capture_tells_when_an_answer_was_there_and_with_which_credentials() -> None:
+    def exchange(ms: int, took: int, asked: Record, status: int, body: Any, *, headers: dict[str, str] | None = None, credentials: str = "Bearer a") -> Record:
+        listed = [{"name": "Authorization", "value": credentials}, {"name": "Mcp-Session-Id", "value": "s-77"}]
+        request_ = {"method": "POST", "url": "https://chats.example/mcp?x=1", "headers": listed, "postData": {"text": json.dumps(asked["message"])}}
+        text = "" if body is None else json.dumps({"jsonrpc": "2.0", "id": asked["message"]["id"], "result": body})
+        answered = {"status": status, "headers": [{"name": name, "value": value} for name, value in (headers or {}).items()], "content": {"text": text}}
+        return {"startedDateTime": at(ms), "time": took, "request": request_, "response": answered}
+
+    def capture(*entries: Record) -> str:
+        return json.dumps({"log": {"version": "1.2", "entries": entries}})
+
+    def search(number: int) -> Record:
+        return call(0, number, "jobs.search", q="art")
+
+    limit = {"Retry-After": "2"}
+    soon = capture(exchange(0, 500, search(1), 429, None, headers=limit), exchange(2400, 10, search(2), 200, {"content": []}))
+    assert [(each.rule, each.session, each.between_ms) for each in audit_of(soon).breaches] == [("AU102", "s-77", 1900)]
+    kept = capture(exchange(0, 500, search(1), 429, None, headers=limit), exchange(2500, 10, search(2), 200, {"content": []}))
+    assert audit_of(kept).breaches == []
+    refused = capture(exchange(0, 5, search(1), 401, None), exchange(900, 5, search(2), 401, None))
+    assert [each.rule for each in audit_of(refused).breaches] == ["AU105"]
+    renewed = capture(exchange(0, 5, search(1), 401, None), exchange(900, 5, search(2), 401, None, credentials="Bearer b"))
+    assert audit_of(renewed).breaches == []
+    same = capture(exchange(0, 5, search(1), 403, None), exchange(900, 5, search(1), 403, None))
+    assert [each.rule for each in audit_of(same).breaches] == ["AU101"]  # on the wire the same id is another try
+
+
+def test_what_a_model_calls_is_traffic_though_its_messages_hold_those_before() -> None:
+    def used(number: int) -> Record:
+        return {"role": "assistant", "content": [{"type": "tool_use", "id": f"toolu_{number}", "name": "mcp__chats__meetings.get", "input": {"id": "m-1"}}]}
+
+    def answered(number: int) -> Record:
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"toolu_{number}", "is_error": True, "content": "Tool call failed."}]}
+
+    asked = {"role": "user", "content": "When do we meet?"}
+    once = [asked, used(1), answered(1)]
+    text = log([{"messages": [asked]}, {"messages": once}, {"messages": [*once, {"role": "assistant", "content": "It failed."}]}])
+    assert audit_of(text).breaches == []
+    again = log([{"messages": [asked]}, {"messages": once}, {"messages": [*once, used(2), answered(2)]}])
+    found = audit_of(again)
+    assert [(each.rule, each.line) for each in found.breaches] == [("AU108", 3)]
+    assert [session.calls for session in found.sessions] == [2]
+    told = log([{"messages": once}, {"messages": [*once, {"role": "user", "content": "Try once more."}, used(2)]}])
+    assert audit_of(told).breaches == []
+
+
+@pytest.mark.parametrize(
+    ("delay", "seconds", "found"), [(5000, 3, True), (5000, 4, True), (5000, 5, False), (1500, 1, False), (1500, 0, True), (1000, 0, True)]
+)
+def test_coarse_times_count_only_where_they_are_certain(delay: int, seconds: int, *, found: bool) -> None:
+    records = [note(0, 1), answer(0, 1, hint(delay)), note(seconds * 1000, 2)]
+    coarse = [{**record, "time": record["time"].replace(".000Z", "Z")} for record in records]
+    assert [each.rule for each in breaches(coarse)] == ["AU102"] * found
+
+
+@pytest.mark.parametrize(("pauses", "found"), [((2, 2, 2), 1), ((2, 2), 0), ((1, 1, 1), 0), ((1, 2, 4), 0), ((4, 1), 1)])
+def test_coarse_pauses_are_compared_over_three(pauses: tuple[int, ...], found: int) -> None:
+    records = [{**record, "time": record["time"][:-5] + "Z"} for record in retries(*(pause * 1000 for pause in pauses))]
+    assert len(breaches(records)) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("before the hint's delay", "AU102"), ("pauses that do not grow", "AU104"), ("121 calls within a minute", "AU107")]
+)  # fmt: skip
+def test_without_times_it_is_said_which_rules_were_not_applied(name: str, rule: str) -> None:
+    audit = audit_of(plain(BROKEN[name][0]))
+    assert audit.breaches == []
+    assert list(audit.untimed) == [rule]
+
+
+def test_the_bound_of_attempts_needs_no_times() -> None:
+    assert [each.rule for each in audit_of(plain(BROKEN["the sixth attempt"][0])).breaches] == ["AU104"]
+
+
+def test_a_clock_that_goes_back_proves_nothing() -> None:
+    assert breaches([note(9000, 1), answer(9100, 1, hint(1000)), note(8000, 2)]) == []
+
+
+# Sessions.
+
+
+def test_sessions_are_kept_apart_by_what_the_log_says() -> None:
+    """Two sessions with the same ids at the same time, told apart in each of the ways; apart they keep everything."""
+    one = [call(0, 1, READ, **PLAN), answer(100, 1, failed("PermissionDenied"))]
+    other = [call(50, 1, READ, **PLAN), answer(200, 1, stored()), call(300, 2, READ, **PLAN)]
+    for names in ({"sessionId"}, {"session_id"}, {"mcp-session-id"}, {"connection"}, {"server"}, {"server_name"}):
+        (name,) = names
+        lines = sorted([{name: "a", **each} for each in one] + [{name: "b", **each} for each in other], key=lambda each: str(each["time"]))
+        audit = audit_of(log(lines))
+        assert audit.breaches == [], name
+        assert [(session.label, session.calls, session.answers, session.failures) for session in audit.sessions] == [("a", 1, 1, 1), ("b", 2, 1, 0)], name
+    told = "".join(f"{each['time']} session={name} {json.dumps(each['message'])}\n" for name, part in (("a", one), ("b", other)) for each in part)
+    assert [session.label for session in audit_of(told).sessions] == ["a", "b"]
+
+
+def test_of_calls_with_one_id_nobody_can_tell_which_was_answered() -> None:
+    mixed = [
+        call(0, 1, READ, **PLAN),
+        call(10, 1, STAT, **PLAN),
+        answer(99, 1, failed("PermissionDenied")),
+        call(300, 2, READ, **PLAN),
+        call(400, 3, STAT, **PLAN),
+    ]
+    assert breaches(mixed) == []
+
+
+def test_where_connections_are_mixed_rules_about_connections_are_not_applied() -> None:
+    """A host starts two servers, and its log does not name them."""
+    begin = [request(0, 0, "initialize", {}), request(5, 0, "initialize", {}), answer(20, 0, {"serverInfo": {"name": "a"}})]
+    audit = audit_of(log([*begin, call(50, 1, "jobs.search", q="art"), response(99, "401 Unauthorized"), call(300, 2, READ, **PLAN)]))
+    assert audit.breaches == []
+    assert audit.mixed == ["-"]
+
+
+def test_a_server_that_asks_is_no_client_that_calls() -> None:
+    """Ids of a server's own requests are its own: the same number may be a call of the client."""
+    records = [
+        call(0, 3, READ, **PLAN),
+        request(10, 3, "sampling/createMessage", {"messages": []}),
+        answer(50, 3, {"role": "assistant", "content": {"type": "text", "text": "?"}, "model": "m"}),
+        answer(99, 3, failed("PermissionDenied")),
+        call(900, 4, READ, **PLAN),
+    ]
+    audit = audit_of(log(records))
+    assert [session.calls for session in audit.sessions] == [2]
+
+
+def test_a_summary_counts_what_was_obeyed_and_broken() -> None:
+    records = [*twice(failed("PermissionDenied")), answer(2100, 90, failed("NotFound")), call(2200, 91, STAT, **PLAN), answer(2300, 91, stored(STAT))]
+    (session,) = audit_of(log(records, session="s-1")).sessions
+    assert (session.calls, session.answers, session.failures, session.verdicts, session.obeyed, session.broken) == (3, 3, 2, 2, 1, 1)
+    assert session.contracts == {"ovstorage"}
+
+
+# Late answers.
+
+
+def test_an_answer_after_the_client_gave_up_is_what_really_happened() -> None:
+    records = [
+        note(0, 1),
+        notice(900, "notifications/cancelled", requestId=1, reason="it took too long"),
+        note(1000, 2, "k-1"),
+        answer(1500, 1, COMPLETED),
+        answer(1600, 2, COMPLETED),
+    ]
+    audit = audit_of(log(records))
+    (late,) = audit.late
+    assert (late.tool, late.called, late.gave_up, late.answered, late.outcome) == ("contacts.notes.update", 1, 2, 4, "success")
+    assert audit.breaches == []
+
+
+def test_an_answer_after_the_sdk_timed_out_is_late_too() -> None:
+    for gave_up in (error(900, 1, -32001, "Request timed out"), {"time": at(900), "msg": "MCP error -32001: Request timed out"}):
+        (late,) = audit_of(log([note(0, 1), gave_up, answer(1500, 1, UNCERTAIN)])).late
+        assert (late.called, late.gave_up, late.answered, late.outcome, late.code) == (1, 2, 3, "uncertain", "OUTCOME_UNKNOWN")
+
+
+def test_what_the_client_never_saw_binds_it_to_nothing() -> None:
+    records = [note(0, 1), notice(900, "notifications/cancelled", requestId=1), answer(1500, 1, UNCERTAIN), note(2000, 2, "k-2")]
+    assert breaches(records) == []
+
+
+# Any cut, any executor, bounded.
+
+
+@pytest.mark.parametrize("size", [1, 300, 5000, 1 << 20])
+def test_any_slice_size_finds_the_same(tmp_path: Any, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from errtriage import slices
+
+    monkeypatch.setattr(slices, "_FIRST", size)
+    monkeypatch.setattr(slices, "_BACK", 64)
+    text = "".join(log(records, session=name) for name, (records, _) in BROKEN.items())
+    path = tmp_path / "agents.log"
+    path.write_text(text)
+    whole = audit_of(text)
+    settings = Settings()
+    cut = Audit(settings, RULES)
+    queue = Queue(cut, settings, [str(path)], size)
+    for job in queue.jobs():
+        part = read_slice(job)
+        queue.next_slice()
+        cut.add(part)
+    queue.finish()
+    cut.finish()
+    assert [each._replace(file="-") for each in cut.breaches] == whole.breaches
+    found = sorted(whole.breaches, key=lambda each: each.line)  # those about a 401 wait for an answer
+    assert [each.rule for each in found] == [rule for _, rules in BROKEN.values() for rule in rules]
+
+
+def test_memory_is_bounded_by_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    from errtriage import audit as module
+
+    for name in ("MOST_OPEN", "MOST_STANDING", "MOST_CONNECTIONS"):
+        monkeypatch.setattr(module, name, 10)
+    unanswered = [call(n, n, READ, address=f"s3://b/{n}") for n in range(100)]
+    answered = [each for n in range(100) for each in (call(n, n, READ, address=f"s3://b/{n}"), answer(n, n, failed("PermissionDenied")))]
+    audit = audit_of(log(unanswered))
+    assert len(audit._order) <= 10
+    audit = audit_of(log(answered))
+    (connection,) = audit._connections.values()
+    assert len(connection.standing) <= 10
+
+
+# The command.
+
+
+def test_the_report_is_as_in_the_corpus(run: Run, pytestconfig: pytest.Config) -> None:
+    folder = CORPUS / "audit"
+    for name, args in {
+        "agents.txt": (),
+        "agents.80.txt": ("COLUMNS=80",),
+        "agents.json": ("--format", "json"),
+        "agents.sarif": ("--format", "sarif"),
+        "agents.github": ("--format", "github"),
+        "agents.story.txt": ("--session", "agent-7"),
+        "agents.story.json": ("--session", "agent-7", "--format", "json"),
+    }.items():
+        columns = {"COLUMNS": "80"} if "COLUMNS=80" in args else {}
+        done = run("audit", *(arg for arg in args if "=" not in arg), "agents.log", cwd=folder, env=columns)
+        assert (done.returncode, done.stderr) == (1, b"")
+        if pytestconfig.getoption("regenerate"):
+            (folder / name).write_bytes(done.stdout)
+        assert done.stdout == (folder / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("name", ["agents.json", "agents.story.json"])
+def test_json_satisfies_its_published_schema(name: str) -> None:
+    import jsonschema
+
+    schema = json.loads((SCHEMAS / "meta" / "audit.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(json.loads((CORPUS / "audit" / name).read_text()))
+
+
+BAD, GOOD = log(BROKEN["a denied read again"][0]), log(KEPT["another address"])
+
+
+def test_exit_codes_are_those_of_lint(run: Run, tmp_path: Any) -> None:
+    (tmp_path / "bad.log").write_text(BAD)
+    (tmp_path / "good.log").write_text(GOOD)
+    assert run("audit", "good.log", cwd=tmp_path).returncode == 0
+    assert run("audit", "bad.log", cwd=tmp_path).returncode == 1
+    assert run("audit", "-", stdin=BAD).returncode == 1
+    assert run("audit", "bad.log", "--ignore", "AU101", cwd=tmp_path).returncode == 0
+    assert run("audit", "bad.log", "--select", "AU103", cwd=tmp_path).returncode == 0
+    both = run("audit", "good.log", "missing.log", cwd=tmp_path)
+    assert both.returncode == 2
+    assert b"missing.log cannot be read" in both.stderr
+    assert run("audit", cwd=tmp_path).returncode == 2
+    none = run("audit", "--session", "s9", "bad.log", cwd=tmp_path)
+    assert (none.returncode, none.stderr.decode()) == (2, "errtriage: There is no session 's9'. Sessions: s1.\n")
+    assert run("audit", "--select", "OV101", "bad.log", cwd=tmp_path).returncode == 2
+    nothing = run("audit", "-", stdin="all is well")
+    assert (nothing.returncode, nothing.stderr.decode()) == (0, "errtriage: standard input: no call of a client was found in it.\n")
+
+
+def test_a_baseline_and_the_project_settings_count(run: Run, tmp_path: Any) -> None:
+    (tmp_path / "bad.log").write_text(BAD)
+    assert run("audit", "bad.log", "--write-baseline", "known.json", cwd=tmp_path).returncode == 0
+    done = run("audit", "bad.log", "--baseline", "known.json", cwd=tmp_path)
+    assert (done.returncode, b"1 more in the baseline" in done.stdout) == (0, True)
+    (tmp_path / "errtriage.toml").write_text('ignore = ["AU101", "OV105"]\n')
+    assert run("audit", "bad.log", cwd=tmp_path).returncode == 0
+    assert run("lint", "-", stdin="{}", cwd=tmp_path).returncode == 0
+    # Rules of lint that are selected are no choice among those of audit.
+    (tmp_path / "errtriage.toml").write_text('select = ["OV"]\n')
+    assert run("audit", "bad.log", cwd=tmp_path).returncode == 1
+
+
+def test_several_inputs_are_each_read_by_themselves(run: Run, tmp_path: Any) -> None:
+    first, second = BAD.splitlines(keepends=True)[:2], BAD.splitlines(keepends=True)[2:]
+    (tmp_path / "a.log").write_text("".join(first))
+    (tmp_path / "b.log").write_text("".join(second))
+    assert run("audit", "a.log", "b.log", cwd=tmp_path).returncode == 0
+    (tmp_path / "c.log").write_text(BAD)
+    shown = json.loads(run("audit", "--format", "json", ".", cwd=tmp_path).stdout)
+    assert [(each["file"], each["line"]) for each in shown["findings"]] == [("c.log", 3)]
+    assert [each["session"] for each in shown["sessions"]] == ["s1", "s2", "s3"]
+
+
+def test_any_number_of_workers_prints_the_same(run: Run, tmp_path: Any) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.log").write_text("".join(log(records, session=name) for name, (records, _) in BROKEN.items()))
+    one, four = (run("audit", "--format", "json", "--workers", count, ".", cwd=tmp_path) for count in ("1", "4"))
+    assert one.stdout == four.stdout
+    assert len(json.loads(one.stdout)["findings"]) == 3 * sum(len(rules) for _, rules in BROKEN.values())
+
+
+SECRET = {"token": "abcdefghijklmnop"}
+HOSTILE = "\x1b[31mred\x1b[0m [bold]x[/bold] Bearer abcdefghijklmnop123456"
+
+
+@pytest.mark.parametrize("format", ["text", "json", "sarif", "junit", "github"])
+def test_hostile_text_is_harmless_in_every_format(run: Run, format: str) -> None:
+    records = [
+        call(0, 1, "contacts.notes.update", contactId="c-1", idempotencyKey=f"one {HOSTILE}"),
+        answer(9, 1, UNCERTAIN),
+        call(99, 2, "contacts.notes.update", contactId="c-1", idempotencyKey=f"two {HOSTILE}"),
+        call(199, 3, f"tool {HOSTILE}", **SECRET),
+        answer(209, 3, FIXED_TEXT),
+        call(299, 4, f"tool {HOSTILE}", **SECRET),
+    ]
+    text = log(records, session=f"s {HOSTILE}")
+    for more in ((), ("--session", "s red [bold]x[/bold] Bearer REDACTED")):
+        done = run("audit", "--format", format, *more, "-", stdin=text)
+        assert done.returncode == 1, done.stderr
+        assert b"\x1b" not in done.stdout
+        assert b"abcdefghijklmnop" not in done.stdout
+        assert b"AU103" in done.stdout
+        assert b"AU108" in done.stdout
