@@ -144,6 +144,8 @@ class _Open:
         self.attempt = 1
         self.pauses: tuple[int, ...] = ()
         self.gave_up: Spot | None = None
+        #: What it may read.
+        self.read: _Read | None = None
         #: Breaches that only the answer proves.
         self.held: list[tuple[Breach, _Standing]] = []
 
@@ -369,7 +371,7 @@ class Audit:
             self._after_refusal(opened)
         self._note_step(connection, opened)
         if connection.told and call.method not in _HANDSHAKES:
-            self._tell(call.spot, "call", _shown(call), breaches=tuple(breaches))
+            self._tell(call.spot, "call", _shown(call, self._judge.triage.show), breaches=tuple(breaches))
         self._open.setdefault(call.id, []).append(opened)
         self._order[self._number] = opened
         if len(self._order) > MOST_OPEN:
@@ -408,7 +410,8 @@ class Audit:
         if self._may_read(call):
             if len(connection.reads) == MOST_READS:
                 connection.read_forgotten = max(connection.read_forgotten, connection.reads[0].number)
-            connection.reads.append(_Read(self._number, call))
+            opened.read = _Read(self._number, call)
+            connection.reads.append(opened.read)
 
     def _may_change(self, call: Call) -> bool:
         return call.method == "tools/call" and call.tool not in self._reads
@@ -482,11 +485,10 @@ class Audit:
         connection.calls.note(signature, self._number)
         if self._may_change(call):
             connection.changes.note(signature, self._number)
-        for read in connection.reads:
-            if read.number == opened.number:
-                read.number = self._number
-                # Where nothing is stored, that was read.
-                read.failed = any(each.outcome != "success" and each.action not in ("none", "decide") for each in judged)
+        if opened.read is not None:
+            opened.read.number = self._number
+            # Where nothing is stored, that was read.
+            opened.read.failed = any(each.outcome != "success" and each.action not in ("none", "decide") for each in judged)
 
     def _settle(self, opened: _Open, answer: Answer, judgement: Judgement | None) -> None:
         """Keep what is forbidden after an answer, or forget what was."""
@@ -783,9 +785,9 @@ _CHECKS: Mapping[str, Callable[[Audit, _Open, _Standing], dict[str, Any] | None]
 }
 
 
-def _shown(call: Call) -> str:
+def _shown(call: Call, show: Callable[[str], str]) -> str:
     """A call as the story tells it."""
-    return f"{call.tool or call.method} {call.shown}".rstrip() + (f" under the key {call.key}" if call.key is not None else "")
+    return f"{call.tool or call.method} {call.shown}".rstrip() + (f" under the key {show(call.key)}" if call.key is not None else "")
 
 
 def _signature(call: Call) -> Any:

@@ -49,12 +49,12 @@ def time_of(context: Context, value: Any, modified: float) -> Time | None:
 def _grain(written: Any) -> int:
     """How finely a time is written, in microseconds: what its last digit stands for."""
     text = str(written)
+    if match := _FRACTION.search(text):
+        return int(10 ** max(0, 6 - len(match[1])))
     if isinstance(written, int | float) or text.replace(".", "", 1).isdecimal():
         whole, _, fraction = text.partition(".")
         # Seconds since 1970 have ten or eleven digits, ms three more, and so on.
         return max(1, int(10 ** (6 - 3 * max(0, (len(whole) - 9) // 3) - len(fraction))))
-    if match := _FRACTION.search(text):
-        return int(10 ** max(0, 6 - len(match[1])))
     return 1_000_000 if _SECONDS.search(text) else 60_000_000
 
 

@@ -18,7 +18,7 @@ import orjson
 
 from errtriage import inputs, jsontext, payloads
 from errtriage.boundaries import Lines
-from errtriage.contracts import Contract, Contracts, names_in, with_packs
+from errtriage.contracts import Contract, Contracts, Shape, names_in, with_packs
 from errtriage.cuts import is_cut, plain
 from errtriage.markers import Search
 from errtriage.model import Context, Payload, Place
@@ -240,14 +240,27 @@ class Judge:
         found = []
         for contract in self._budgeted:
             for value in _values(result):
-                if any(shape.matches({"value": value}) for shape in contract.shapes if "object" in shape.data["on"]):
+                if any(shape.matches({"value": value}) for shape in _shapes_of_objects(contract)):
                     found.append(contract.name)
                     break
         return tuple(found)
 
+    def may_be_recognised(self, written: bytes) -> bool:
+        """Whether a record has the members that some shape of those contracts must have."""
+        return any(all(name in written for name in names) for names in self._members)
+
+    @cached_property
+    def _members(self) -> list[list[bytes]]:
+        return [[name.encode() for name in shape.members] for contract in self._budgeted for shape in _shapes_of_objects(contract)]
+
     @cached_property
     def _budgeted(self) -> list[Contract]:
         return [contract for contract in self.contracts if any("within_ms" in entry for entry in contract.conduct["rules"])]
+
+
+def _shapes_of_objects(contract: Contract) -> list[Shape]:
+    """The shapes that an object has by its members, which tell whose it is also where nothing failed."""
+    return [shape for shape in contract.shapes if "object" in shape.data["on"] and shape.members]
 
 
 def _values(result: Any) -> Iterator[dict[str, Any]]:
@@ -413,7 +426,7 @@ class Reader:
                 calls[rpc_key(message["id"])] = params["name"]
             return True
         if is_rpc_response(message) and not failing:
-            self._success(message, context)
+            self._success(message, context, written)
             return True
         self._take_all([payloads.Record(line, value, prefix, whole=not prefix)], "", calls)
         return True
@@ -447,7 +460,7 @@ class Reader:
             name = params.get("name")
             tool = name if method == "tools/call" and isinstance(name, str) else None
             arguments = params.get("arguments") if method == "tools/call" else {name: each for name, each in params.items() if name != "_meta"}
-            if is_cut(value):
+            if context.truncated and is_cut(value):
                 arguments = NO_ID
             elif arguments is None:
                 arguments = {}
@@ -481,8 +494,8 @@ class Reader:
             digest = _digest(rest)
             pairs = tuple(_pairs(rest))
         shown = self._brief(arguments, keys) if self._settings.story else ""
-        name = None if tool is None else self._triage.show(tool)
-        return Call(spot, identifier, method, name, digest, None if key is None else self._triage.show(key), pairs, shown=shown)
+        name = None if tool is None else self._triage.shown(tool)
+        return Call(spot, identifier, method, name, digest, key, pairs, shown=shown)
 
     def _brief(self, arguments: Any, keys: set[str]) -> str:
         """What a call was made with, as far as it is shown; its key is shown apart, for it is no secret."""
@@ -490,8 +503,8 @@ class Reader:
         text = self._triage.show(orjson.dumps(plain(rest), default=str, option=orjson.OPT_NON_STR_KEYS).decode()) if rest else ""
         return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
-    def _success(self, value: Mapping[str, Any], context: Context) -> None:
-        """An answer in which nothing was found that failed."""
+    def _success(self, value: Mapping[str, Any], context: Context, written: bytes | None = None) -> None:
+        """An answer in which nothing was found that failed; ``written`` is the record as it stands in the log, if it does."""
         result = value.get("result")
         decided = server = None
         contracts: tuple[str, ...] = ()
@@ -500,7 +513,7 @@ class Reader:
             meta = result.get("_meta")
             info = result.get("serverInfo") or (meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else None)
             server = info.get("name") if isinstance(info, dict) else None
-            contracts = self._judge.recognised(result)
+            contracts = self._judge.recognised(result) if written is None or self._judge.may_be_recognised(written) else ()
         self._messages.append(
             Answer(
                 self._spot(context, value),

@@ -47,7 +47,7 @@ class Triage:
         self._http = http
         self._redact = redact
         #: ``show`` for texts that come again and again.
-        self._shown = lru_cache(4096)(self.show)
+        self.shown = lru_cache(4096)(self.show)
         #: The bounds that were met since the last input, each as a sentence without a subject.
         self.troubles: list[str] = []
         #: JSON-RPC responses of the last input in which no payload was found, as what they are: no payload.
@@ -183,9 +183,9 @@ class Triage:
             judged.contract.name,
             judged.shape.name,
             judged.outcome,
-            self._shown(code) if isinstance(code, str) else None,
+            self.shown(code) if isinstance(code, str) else None,
             leaf["action"],
-            self._shown(operation) if isinstance(operation, str) else None,
+            self.shown(operation) if isinstance(operation, str) else None,
             payload.context.truncated and is_cut(payload.value),
             leaf.get("seems", leaf["outcome"]) == Outcome.SUCCESS,
         )

@@ -29,6 +29,8 @@ from errtriage.findings import (
 )
 from errtriage.model import Failure
 
+#: How many bytes are read at a time: messages take several times the room of what they are read from.
+_SLICE = 4 << 20
 #: How many sessions are named where one was asked for that there is not.
 _NAMED = 10
 
@@ -91,7 +93,7 @@ def _run(found: Any, settings: Any, files: Sequence[str], workers: int | None) -
     from errtriage.slices import Queue
     from errtriage.traffic import read_slice
 
-    queue = Queue(found, settings, files)
+    queue = Queue(found, settings, files, _SLICE)
     try:
         for part in executors.run(read_slice, queue.jobs(), workers or executors.processors()):
             each = queue.next_slice()
