@@ -362,6 +362,39 @@ def test_a_har_capture_tells_when_an_answer_was_there_and_with_which_credentials
     assert [each.rule for each in audit_of(same).breaches] == ["AU101"]  # on the wire the same id is another try
 
 
+def test_raw_http_tells_sessions_by_their_heads() -> None:
+    def asked(name: str, record: Record, mark: str = "") -> str:
+        head = f"POST /mcp HTTP/1.1\nHost: chats.example\nMcp-Session-Id: {name}\nContent-Type: application/json\n\n{json.dumps(record['message'])}\n\n"
+        return "".join(f"{mark}{line}" for line in head.splitlines(keepends=True))
+
+    def answered(name: str, record: Record) -> str:
+        body = json.dumps(record["message"])
+        return f"HTTP/1.1 200 OK\nMcp-Session-Id: {name}\nContent-Type: application/json\nContent-Length: {len(body)}\n\n{body}\n"
+
+    denied, fine = answer(0, 1, failed("PermissionDenied")), answer(0, 1, stored())
+    first, second = call(0, 1, READ, **PLAN), call(0, 2, READ, **PLAN)
+    one = asked("a", first) + answered("a", denied) + asked("b", first) + answered("b", fine) + asked("b", second)
+    assert audit_of(one).breaches == []
+    (breach,) = audit_of(one + asked("a", second)).breaches
+    assert (breach.rule, breach.session) == ("AU101", "a")
+
+
+def test_a_raw_response_between_messages_does_not_swallow_what_follows() -> None:
+    """Without a stated length the next line looks like the body of the response; but a request answers nobody."""
+    calls = [call(number, number, "jobs.search", q=f"page {number}") for number in (1, 2)]
+    refused = "HTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n\n"
+    for shape in (plain, with_arrows, log):
+        first, second = shape(calls).splitlines()
+        (breach,) = audit_of(f"{first}\n{refused}{second}\n").breaches
+        assert (breach.rule, breach.line, breach.verdict and breach.verdict.line) == ("AU105", 5, 2)
+
+
+def test_with_a_contract_given_every_answer_is_judged_by_it() -> None:
+    text = log([call(0, 1, "lookup", id="x"), answer(9, 1, {"isError": True}), *(call(n, n, "lookup", id=f"{n}") for n in range(100, 230))])
+    assert audit_of(text).breaches == []
+    assert [each.rule for each in audit_of(text, contract="coffeechats").breaches] == ["AU107"]
+
+
 def test_what_a_model_calls_is_traffic_though_its_messages_hold_those_before() -> None:
     def used(number: int) -> Record:
         return {"role": "assistant", "content": [{"type": "tool_use", "id": f"toolu_{number}", "name": "mcp__chats__meetings.get", "input": {"id": "m-1"}}]}

@@ -142,6 +142,21 @@ def test_lint_scan_and_their_workers_know_it(run: Run, project: Path) -> None:
     assert [(group["contract"], group["action"], group["count"]) for group in json.loads(one)["groups"]] == [("parcels", "wait", 40_000)]
 
 
+def test_audit_and_its_workers_hold_clients_to_it(run: Run, project: Path) -> None:
+    """The rules of conduct that a new pack begins with, in a log beside which other services' rules hold on."""
+    bad = [json.dumps(record) for record in json.loads((parcels(project) / "conduct.json").read_text())["rules"][0]["bad"]]
+    (project / "agent.log").write_text("".join(line + "\n" for line in bad))
+    for workers in ("1", "2"):
+        done = run("audit", "--format", "json", "--workers", workers, "agent.log", cwd=project)
+        assert done.returncode == 1
+        (finding,) = json.loads(done.stdout)["findings"]
+        assert (finding["rule"], finding["contract"], finding["line"]) == ("AU102", "parcels", 3)
+        assert finding["instead"] == "wait 30 s, then make the same call again"
+    assert "Parcels" in finding["source"] or "parcels" in finding["source"]
+    shown = run("contracts", "show", "parcels", cwd=project).stdout.decode()
+    assert "AU102  after BUSY the call is made again when the seconds of retry_after are over" in shown
+
+
 def test_codes_tree_and_rules_know_it(run: Run, project: Path) -> None:
     rule = {
         "id": "PA101", "level": "note", "source": "docs", "what": "a short message", "why": "It helps nobody.", "message": "say more than “{found}”",
@@ -313,6 +328,15 @@ WRONG: list[tuple[str, Edit, str, str, str]] = [
     ("tree.json", setting({"fact": "retry_after"}, "leaves", "wait", "retry", "delay_ms"), "/leaves/wait/retry/delay_ms", "`retry_after` is no delay in milliseconds", "retry_after_ms"),
     ("examples/busy.json", setting("r-3", "expect", "corelation_id"), "/expect/corelation_id", "`corelation_id` is nothing that a verdict has", "Did you mean `correlation_id`?"),
     ("examples/busy.json", setting("decide", "expect", "action"), "/expect/action", "expects", "The way was: What does the code ask for? BUSY: later"),
+    ("conduct.json", setting("AU109", "rules", 0, "rule"), "/rules/0/rule", '"AU109" is none of', ""),
+    ("conduct.json", setting("docz", "rules", 0, "source"), "/rules/0/source", "names the source `docz`", "Did you mean `docs`"),
+    ("conduct.json", setting({"required": ["acton"]}, "rules", 0, "when"), "/rules/0/when", "asks for `acton`", "Did you mean `action`"),
+    ("conduct.json", setting({"required": ["action"], "properties": {"action": {"const": "wiat"}}}, "rules", 0, "when"), "/rules/0/when", "asks whether `action` is `wiat`, which it never is", "`wait`"),
+    ("conduct.json", setting("wait {delya}", "rules", 0, "instead"), "/rules/0/instead", "names {delya}, which nothing gives", "`delay`"),
+    ("conduct.json", setting(["quick"], "reads"), "/reads/0", "no class `quick`", ""),
+    ("conduct.json", lambda data: data["rules"][0].update(bad=data["rules"][0]["good"]), "/rules/0/bad", "does not break AU102", "recognised"),
+    ("conduct.json", lambda data: data["rules"][0].update(good=data["rules"][0]["bad"]), "/rules/0/good", "breaks AU102", "no rule"),
+    ("conduct.json", dropping("rules", 0, "when"), "/rules/0", "`when` is missing", ""),
     ("examples/busy.json", lambda data: data.update(given={"contract": "parcel"}), "/given", "There is no contract 'parcel'", ""),
 ]  # fmt: skip
 

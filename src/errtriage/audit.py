@@ -206,6 +206,8 @@ class Audit:
     def __init__(self, settings: Settings, rules: frozenset[str], session: str | None = None) -> None:
         self._judge = Judge(settings)
         self._rules = rules
+        #: The contract that every answer is judged by, if one was given: every connection speaks it.
+        self._forced: set[str] = {settings.contract} if settings.contract else set()
         self.asked_for = session
         self._own = own_conduct()
         self._known_rules = {rule["id"]: rule for rule in self._own["rules"]}
@@ -327,6 +329,7 @@ class Audit:
                 label = self._judge.triage.show(label) + (f".{renewed + 1}" if renewed else "")
             known = self._sessions[origin, renewed] = Session(label, self.files[-1])
             self.sessions.append(known)
+            known.contracts |= self._forced
         connection = _Connection(known, origin, told=self.asked_for is not None and known.label == self.asked_for)
         connection.renewed = renewed
         return connection

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import orjson
+
 from errtriage import boundaries
 from errtriage.challenges import by_name
 from errtriage.model import Http
@@ -87,6 +89,9 @@ def _end(body: str) -> int:
     if request := _REQUEST_LINE.search(body):
         body = body[: request.start()]
     start = len(body) - len(body.lstrip())
+    line = body[start:].partition("\n")[0]
+    if "{" in line and _is_asked(line[line.index("{") :]):
+        return 0
     if body[start : start + 1] in ("{", "["):
         from errtriage.search import outline
 
@@ -102,6 +107,18 @@ def _end(body: str) -> int:
             return at
         at = following
     return len(body)
+
+
+def _is_asked(text: str) -> bool:
+    """Whether JSON is a request of JSON-RPC, or a log record of one: nobody is answered so, it stands behind the response."""
+    if '"method"' not in text or '"jsonrpc"' not in text:
+        return False
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return False
+    candidates = [value, *value.values()] if isinstance(value, dict) else []
+    return any(isinstance(each, dict) and "jsonrpc" in each and isinstance(each.get("method"), str) for each in candidates)
 
 
 def _cut(body: str, length: str) -> tuple[str, str]:

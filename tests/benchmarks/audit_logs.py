@@ -37,7 +37,11 @@ def traffic(path: Path, megabytes: int) -> None:
             call = {"jsonrpc": "2.0", "id": numbers[session], "method": "tools/call", "params": {"name": "ovstorage_read", "arguments": {"address": address}}}
             envelope = {"v": "0.1", "ok": True, "operation": "ovstorage_read", "operation_id": f"{dice.getrandbits(80):020x}", "resource": address}
             failed = dice.random() < 0.1
-            rest = {"ok": False, "error": {"code": "NotFound", "message": "nothing there", "retryable": False}} if failed else {"result": {"size": dice.randrange(9999)}}
+            rest = (
+                {"ok": False, "error": {"code": "NotFound", "message": "nothing there", "retryable": False}}
+                if failed
+                else {"result": {"size": dice.randrange(9999)}}
+            )
             result = {"content": [{"type": "text", "text": json.dumps({**envelope, **rest})}], "isError": failed}
             for later, message in enumerate((call, {"jsonrpc": "2.0", "id": numbers[session], "result": result})):
                 seconds, ms = divmod(clock + later, 1000)

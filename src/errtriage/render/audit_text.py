@@ -96,10 +96,10 @@ def _late(terminal: Terminal, late: Sequence[Late]) -> None:
 
 
 def _sessions(terminal: Terminal, sessions: Sequence[Session]) -> None:
-    """A row for each session, those first in which something was broken."""
-    if not sessions:
+    """A row for each session with calls, those first in which something was broken."""
+    ordered = sorted((each for each in sessions if each.calls or each.breaches), key=lambda each: -each.breaches)
+    if not ordered:
         return
-    ordered = sorted(sessions, key=lambda each: -each.breaches)
     label = max(7, *(len(each.label) for each in ordered[:_SESSIONS]))
     head = f"{'session':<{label}}  {'calls':>7}{'failed':>8}{'verdicts':>10}{'obeyed':>8}{'broken':>8}{'late':>6}"
     terminal.line(Text(head, "bold"))
