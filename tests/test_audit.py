@@ -112,6 +112,7 @@ BROKEN: dict[str, tuple[list[Record], list[str]]] = {
         ["AU101"],
     ),
     "a failed change under the same key": ([note(0, 1), answer(99, 1, result("failed", "denied", "ACTION_DENIED")), note(999, 2)], ["AU101"]),
+    "what was cancelled, again": ([note(0, 1), answer(99, 1, result("cancelled", "cancelled", "OPERATION_CANCELLED")), note(999, 2)], ["AU101"]),
     "bad parameters again": ([call(0, 1, "weather", town=7), error(99, 1, -32602), call(999, 2, "weather", town=7)], ["AU101"]),
     "before the hint's delay": ([note(0, 1), answer(100, 1, hint(1000)), note(1099, 2)], ["AU102"]),
     "before Retry-After": (
@@ -215,7 +216,9 @@ KEPT: dict[str, list[Record]] = {
         note(0, 1), answer(99, 1, result("failed", "conflict", "VERSION_CONFLICT")), call(200, 2, "contacts.get", contactId="c-1"),
         answer(300, 2, {"content": []}), note(999, 3),
     ],
-    "what was cancelled again": [note(0, 1), answer(99, 1, result("cancelled", "cancelled", "OPERATION_CANCELLED")), note(999, 2)],
+    "a withdrawal that was cancelled as asked, again": [
+        call(0, 1, "actions.cancel", id="a"), answer(99, 1, result("cancelled", "cancelled", "OPERATION_CANCELLED")), call(999, 2, "actions.cancel", id="a"),
+    ],
     "an error of which MCP says nothing": [call(0, 1, "weather", town="Bonn"), error(99, 1, -32603), call(999, 2, "weather", town="Bonn")],
     "a tool's own error, whose text may ask for it": [
         call(0, 1, "weather", town="Bonn"), answer(99, 1, {"isError": True, "content": [{"type": "text", "text": "Busy, try again."}]}),

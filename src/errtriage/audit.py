@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from errtriage import delays
@@ -19,7 +20,7 @@ from errtriage.inputs import is_url
 from errtriage.moments import Time
 from errtriage.redact import clean
 from errtriage.reports import FileReport, LintReport, Located
-from errtriage.traffic import NO_ID, Answer, Call, Demand, Judge, Judgement, Message, Origin, Part, Settings, Spot, Withdrawal, Word, simple
+from errtriage.traffic import NO_ID, Answer, Call, Change, Demand, Judge, Judgement, Message, Origin, Part, Settings, Spot, Withdrawal, Word, simple
 from errtriage.wording import Words, where
 from errtriage.wrappers import TOOL_USE
 
@@ -30,13 +31,18 @@ MOST_OPEN, MOST_STANDING, MOST_READS, MOST_CONNECTIONS = 10_000, 1_000, 256, 1_0
 _FINE = 10_000
 #: Requests that a server makes of its client, and those that are no use of what the server offers.
 _OF_SERVERS = frozenset(("elicitation/create", "sampling/createMessage", "roots/list"))
-_HANDSHAKES = frozenset(("initialize", "server/discover", "ping"))
+_HANDSHAKES = frozenset(("initialize", "server/discover"))
+#: Outcomes that are counted as failures.
+_FAILURES = frozenset(("failure", "partial", "uncertain", "cancelled", "unrecognised"))
+#: How far the ids of one client may fall from one logged request to the next.
+_FALL = 3
 
 
 class VerdictAt(NamedTuple):
     """The answer that forbade something: where it stands, and what it was."""
 
     line: int
+    pointer: str
     time: Time | None
     contract: str
     outcome: str
@@ -55,6 +61,8 @@ class Breach(NamedTuple):
     level: str
     file: str
     line: int
+    #: Leads to the call in a capture that is one document.
+    pointer: str
     time: Time | None
     session: str
     tool: str | None
@@ -98,6 +106,10 @@ class Event(NamedTuple):
 
 class Session:
     """What one session came to. It was obeyed what was not broken."""
+
+    __slots__ = (
+        "answers", "breaches", "broken", "calls", "contracts", "failures", "file", "label", "late", "lines", "servers", "times", "verdicts",
+    )  # fmt: skip
 
     def __init__(self, label: str, file: str) -> None:
         self.label = label
@@ -146,8 +158,15 @@ class _Open:
         self.gave_up: Spot | None = None
         #: What it may read.
         self.read: _Read | None = None
+        #: Whether an answer that named no call was taken for its.
+        self.guessed = False
         #: Breaches that only the answer proves.
         self.held: list[tuple[Breach, _Standing]] = []
+
+    @property
+    def may_be_meant(self) -> bool:
+        """Whether an answer that names no call may be of this one."""
+        return self.gave_up is None and not self.guessed
 
 
 class _Read:
@@ -155,6 +174,7 @@ class _Read:
 
     def __init__(self, number: int, call: Call) -> None:
         self.number = number
+        self.tool = call.tool
         self.pairs = call.pairs
         self.signature = _signature(call)
         self.failed = False
@@ -191,12 +211,21 @@ class _Connection:
         self.calls = _Latest()
         self.changes = _Latest()
         self.spoken = -1
+        #: The last changes, by the tools that made them.
+        self.tools = _Latest()
         self.refused: _Standing | None = None
+        #: Calls with breaches that only their answers prove.
+        self.held: list[_Open] = []
         self.times: deque[Time] = deque()
         self.over = False
+        #: The last id, whether every one was the same, and those that were used, as far as they are remembered.
         self.last_id = -1
+        self.constant = True
+        self.ids: OrderedDict[int, None] = OrderedDict()
         #: Whether messages of several connections may be mixed in it.
         self.mixed = False
+        #: Whether several services answer, so that there must be several connections.
+        self.shared = False
         self.renewed = 0
 
 
@@ -217,6 +246,9 @@ class Audit:
         self._budgets = [
             (contract, number, entry) for contract in self._judge.contracts for number, entry in enumerate(contract.conduct["rules"]) if "within_ms" in entry
         ]
+        self._kinds: dict[str, str] = {
+            tool: f"{contract.name} {kind}" for contract in self._judge.contracts for tool, kind in contract.conduct.get("kinds", {}).items()
+        }
         self._reads = {
             tool for contract in self._judge.contracts for tool, kind in contract.data.get("tools", {}).items() if kind in contract.conduct.get("reads", ())
         }
@@ -286,7 +318,11 @@ class Audit:
         self._number = 0
         self._open: dict[Any, list[_Open]] = {}
         self._order: OrderedDict[int, _Open] = OrderedDict()
-        self._asked: OrderedDict[Any, Spot] = OrderedDict()
+        #: What servers asked their clients, by ids of their own.
+        self._asked: OrderedDict[Any, list[Spot]] = OrderedDict()
+        #: Whether JSON-RPC calls were seen: then a model's messages only tell of them again.
+        self._wired = False
+        self._said: dict[bytes, int] = {}
         self._connections: OrderedDict[Origin, _Connection] = OrderedDict()
         self._sessions: dict[Any, Session] = {}
         self._used: OrderedDict[Any, None] = OrderedDict()
@@ -305,6 +341,8 @@ class Audit:
             self._answer(message)
         elif isinstance(message, Withdrawal):
             self._withdrawal(message)
+        elif isinstance(message, Change):
+            self._change(message)
         else:
             self._word(message)
 
@@ -341,35 +379,41 @@ class Audit:
             return connection
         fresh = self._connections[origin] = self._connect(origin, connection.renewed + 1)
         fresh.spoken = connection.spoken
-        fresh.mixed = connection.mixed or any(each.connection is connection for each in self._order.values())
+        # A client that introduces itself while another waits to be let in is another one.
+        fresh.mixed = connection.mixed or any(each.connection is connection and each.call.method in _HANDSHAKES for each in self._order.values())
         return fresh
 
     # Messages.
 
     def _call(self, call: Call) -> None:
         if call.method in _OF_SERVERS:
-            self._asked[call.id] = call.spot
+            self._asked.setdefault(call.id, []).append(call.spot)
             if len(self._asked) > MOST_OPEN:
                 self._asked.popitem(last=False)
             return
-        if call.method == "ping":
+        if call.method == "ping" or not self._counts(call):
             return
         connection = self._connection(call.spot.origin)
-        if call.method == "initialize":
+        if call.method in _HANDSHAKES:
             connection = self._renewed(connection)
-        # Ids are not used twice (MCP, Requests): a message that stands there again was logged again. So do a model's.
-        mark = call.id if call.id[0] == TOOL_USE else (id(connection.session), call.id, call.method, _signature(call), call.key)
+        # Ids are not used twice (MCP, Requests): a message that stands there again was logged again.
+        mark = (id(connection.session), call.id, call.method, _signature(call), call.key)
         if not call.wired and self._is_known(mark):
+            self._note_step(connection, _Open(call, connection, self._number))  # or it is another one, which excuses what it may
             return
-        self._note_order(connection, call)
-        opened = _Open(call, connection, self._number)
+        self._new_call(_Open(call, self._in_order(connection, call), self._number))
+
+    def _new_call(self, opened: _Open) -> None:
+        """Hold a call against what was answered before it, and keep it until it is answered."""
+        connection, call = opened.connection, opened.call
         connection.session.seen(call.spot)
         breaches: list[Breach] = []
         if call.method == "tools/call":
             connection.session.calls += 1
             self._learn(connection, call)
-            breaches += self._against_standing(opened)
-            breaches += self._against_budgets(connection, call)
+            if not connection.mixed:
+                breaches += self._against_standing(opened)
+                breaches += self._against_budgets(connection, call)
         if call.method not in _HANDSHAKES:
             self._after_refusal(opened)
         self._note_step(connection, opened)
@@ -382,26 +426,51 @@ class Audit:
             self._tell_held(oldest)
             self._forget(oldest)
 
+    def _counts(self, call: Call) -> bool:
+        """Whether a call counts: those of a model do where there are no others, which they would tell of again."""
+        if call.id[0] == TOOL_USE:
+            return not self._wired
+        if not self._wired and call.method == "tools/call":
+            self._wired = True
+            self._connections.clear()
+        return True
+
     def _is_known(self, mark: Any) -> bool:
         """Whether this was met before, as far as it is remembered; it is from now on."""
         known = mark in self._used
         self._used[mark] = None
+        self._used.move_to_end(mark)
         if len(self._used) > MOST_OPEN:
             self._used.popitem(last=False)
         return known
 
-    def _note_order(self, connection: _Connection, call: Call) -> None:
-        """Ids of a client grow; where those of a renewed connection do not, two connections are mixed."""
+    def _in_order(self, connection: _Connection, call: Call) -> _Connection:
+        """The connection of a call by its id: those of a client grow. Where they begin anew, so does the connection; where
+        they are used again or fall otherwise, several connections are mixed.
+        """
         kind, number = call.id
-        if kind == "int":
-            if connection.renewed and number <= connection.last_id:
+        if kind != "int" or connection.origin.session is not None:
+            connection.mixed |= kind == "str" and connection.renewed > 0
+            return connection
+        if connection.last_id >= 0 and not (connection.constant and number == connection.last_id):
+            connection.constant = False
+            used = number in connection.ids
+            if used and number <= 1 and not connection.renewed:
+                connection = self._renewed(connection)
+            elif used or number < connection.last_id - (0 if connection.renewed else _FALL):
                 connection.mixed = True
-            connection.last_id = number
+        connection.last_id = number
+        connection.ids[number] = None
+        if len(connection.ids) > MOST_STANDING:
+            connection.ids.popitem(last=False)
         if connection.mixed and self.files[-1] not in self.mixed:
             self.mixed.append(self.files[-1])
+        return connection
 
     def _learn(self, connection: _Connection, call: Call) -> None:
         connection.session.contracts |= self._tools.get(call.tool or "", set())
+        services = sum("tools" in self._entries[name].data for name in connection.session.contracts)
+        connection.shared = services > 1
 
     def _note_step(self, connection: _Connection, opened: _Open) -> None:
         """Note what a call may come to for those that were answered before it."""
@@ -410,6 +479,7 @@ class Audit:
         connection.calls.note(signature, self._number)
         if self._may_change(call):
             connection.changes.note(signature, self._number)
+            connection.tools.note(call.tool, self._number)
         if self._may_read(call):
             if len(connection.reads) == MOST_READS:
                 connection.read_forgotten = max(connection.read_forgotten, connection.reads[0].number)
@@ -426,13 +496,15 @@ class Audit:
 
     def _matching(self, answer: Answer) -> _Open | None:
         """The call that an answer is of; None where there is none, or where several could be meant."""
-        if answer.id is not NO_ID:
-            candidates = [each for each in self._open.get(answer.id, ()) if each.call.spot.origin.fits(answer.spot.origin)]
-        else:
-            candidates = [each for each in self._order.values() if each.gave_up is None and each.call.spot.origin.fits(answer.spot.origin)]
+        if answer.id is NO_ID:
+            candidates = list(islice((each for each in self._order.values() if each.may_be_meant and each.call.spot.origin.fits(answer.spot.origin)), 2))
+            # What no id says was answered may be told of once more.
+            told = any(judgement.gave_up for judgement in answer.judged) and any(each.gave_up for each in self._order.values())
+            return candidates[0] if len(candidates) == 1 and not told else None
+        candidates = [each for each in self._open.get(answer.id, ()) if each.call.spot.origin.fits(answer.spot.origin)]
         exact = [each for each in candidates if each.call.spot.origin == answer.spot.origin]
         candidates = exact if len(candidates) > 1 and len(exact) == 1 else candidates
-        if len(candidates) > 1 and answer.id is not NO_ID:
+        if len(candidates) > 1:
             for each in candidates:  # which of them was answered nobody can tell
                 self._forget(each)
         return candidates[0] if len(candidates) == 1 else None
@@ -446,10 +518,7 @@ class Audit:
             self._open.pop(opened.call.id, None)
 
     def _answer(self, answer: Answer) -> None:
-        if answer.id in self._asked and (answer.decided is not None or answer.id not in self._open):
-            del self._asked[answer.id]
-            if answer.decided == "accept":
-                self._word(Word(answer.spot))
+        if self._answers_server(answer):
             return
         opened = self._matching(answer)
         if opened is None:
@@ -463,18 +532,36 @@ class Audit:
             self._forget(opened)
             self._note_late(opened, answer, judgement)
             return
+        counted = opened.guessed
         if judgement is not None and judgement.gave_up:
             opened.gave_up = answer.spot
             self._tell_held(opened)
             connection.standing.pop(_signature(call), None)
-        else:
+        elif answer.id is not NO_ID:
             self._forget(opened)
-        connection.session.answers += 1
-        failed = judgement is not None and judgement.outcome != "success"
-        connection.session.failures += failed
+        else:  # it was the only call that could be meant; its own answer may still come
+            opened.guessed = True
+        if not counted:
+            connection.session.answers += 1
+            connection.session.failures += judgement is not None and judgement.outcome in _FAILURES
         if connection.told:
             self._tell(answer.spot, "answer", call.tool or call.method, judgement)
         self._settle(opened, answer, judgement)
+
+    def _answers_server(self, answer: Answer) -> bool:
+        """Whether an answer is the client's to what its server asked; where it may be either's, it is neither's."""
+        asked = [spot for spot in self._asked.get(answer.id, ()) if spot.origin.fits(answer.spot.origin)]
+        mine = [each for each in self._open.get(answer.id, ()) if each.call.spot.origin.fits(answer.spot.origin)]
+        unclear = bool(mine) and answer.decided is None
+        if not asked or (unclear and all(each.shape != "rpc-error" for each in answer.judged) and not _is_error(answer)):
+            return False
+        self._asked[answer.id].remove(asked[0])
+        if unclear:
+            for each in mine:
+                self._forget(each)
+        elif answer.decided == "accept":
+            self._word(Word(answer.spot))
+        return True
 
     def _note_answer(self, connection: _Connection, opened: _Open, answer: Answer, judged: tuple[Judgement, ...]) -> None:
         """Note what an answer says about its connection, and that its call took effect only now."""
@@ -488,6 +575,9 @@ class Audit:
         connection.calls.note(signature, self._number)
         if self._may_change(call):
             connection.changes.note(signature, self._number)
+            connection.tools.note(call.tool, self._number)
+        if self._connections.get(connection.origin) not in (connection, None):
+            self._connections[connection.origin].mixed = True  # the one before it goes on beside it
         if opened.read is not None:
             opened.read.number = self._number
             # Where nothing is stored, that was read.
@@ -497,28 +587,31 @@ class Audit:
         """Keep what is forbidden after an answer, or forget what was."""
         connection, call = opened.connection, opened.call
         signature = _signature(call)
-        refused = judgement is not None and judgement.http_status == 401
+        demands = self._demands(connection, judgement) if judgement is not None else {}
+        refused = "AU105" in demands
         if refused:
             self._tell_held(opened)
         else:
-            for each in self._order.values():  # whoever is answered has access
-                if each.connection is connection:
-                    each.held.clear()
-            opened.held.clear()
-            connection.refused = None
-        demands = self._demands(connection, judgement) if judgement is not None else {}
+            self._let_in(connection)
         if judgement is None or not demands:
             connection.standing.pop(signature, None)
             return
         standing = _Standing(opened, answer.spot, judgement, demands, self._number)
         connection.session.verdicts += 1
-        if refused and "AU105" in demands:
+        if refused:
             connection.refused = standing
         if signature is not None:
             connection.standing[signature] = standing
             connection.standing.move_to_end(signature)
             if len(connection.standing) > MOST_STANDING:
                 connection.standing.popitem(last=False)
+
+    def _let_in(self, connection: _Connection) -> None:
+        """Whoever is answered has access: nothing is held against the calls before it."""
+        for each in connection.held:
+            each.held.clear()
+        connection.held.clear()
+        connection.refused = None
 
     def _demands(self, connection: _Connection, judgement: Judgement) -> dict[str, Demand]:
         """What holds after a verdict, by rule: of the contracts that the connection is known to speak, the most specific."""
@@ -551,10 +644,21 @@ class Audit:
             text = f"{opened.call.tool or opened.call.method} {withdrawal.reason}".strip()
             self._tell(withdrawal.spot, "withdrawn", text)
 
+    def _change(self, change: Change) -> None:
+        """Something changed without a call, or access was granted anew."""
+        for connection in self._connections.values():
+            if change.access:
+                self._let_in(connection)
+            elif connection.origin.fits(change.spot.origin):
+                connection.calls.note(None, self._number)
+                connection.changes.note(None, self._number)
+
     def _word(self, word: Word) -> None:
         """A person had a say in every connection that the word may be about. Their words stand again in later messages."""
-        if word.digest and self._is_known(word.digest):
-            return
+        if word.digest:
+            if word.number <= self._said.get(word.digest, 0):
+                return
+            self._said[word.digest] = word.number
         for connection in self._connections.values():
             if connection.origin.fits(word.spot.origin):
                 connection.spoken = self._number
@@ -570,7 +674,7 @@ class Audit:
         """What a call breaks of what the last answer to the same call forbids."""
         connection, call = opened.connection, opened.call
         standing = connection.standing.get(_signature(call)) if _signature(call) is not None else None
-        if standing is None or call.resumed:
+        if standing is None or call.resumed or _is_before(call, standing):
             return
         told = False
         for rule, check in _CHECKS.items():
@@ -590,7 +694,14 @@ class Audit:
         if standing is not None:
             judgement = standing.judgement
             verdict = VerdictAt(
-                standing.spot.line, standing.spot.time, judgement.contract, judgement.outcome, judgement.code, judgement.action, judgement.correlation_id
+                standing.spot.line,
+                standing.spot.pointer,
+                standing.spot.time,
+                judgement.contract,
+                judgement.outcome,
+                judgement.code,
+                judgement.action,
+                judgement.correlation_id,
             )
             if not standing.broken:
                 standing.broken = True
@@ -609,6 +720,7 @@ class Audit:
             rule["level"],
             self.files[-1],
             call.spot.line,
+            call.spot.pointer,
             call.spot.time,
             connection.session.label,
             call.tool,
@@ -642,7 +754,8 @@ class Audit:
             return True
         call = standing.call.call
         reads = (read for read in connection.reads if read.number > standing.number and not read.failed and read.signature != _signature(call))
-        return any(may_be_about(read.pairs, call.pairs) for read in reads)
+        kind = self._kinds.get(call.tool or "")
+        return any(may_be_about(read.pairs, call.pairs) for read in reads if kind is None or self._kinds.get(read.tool or "") in (None, kind))
 
     def _same_call_again(self, opened: _Open, standing: _Standing) -> dict[str, Any] | None:
         """AU101: nothing lies in between that the verdict asked for, or that may be it."""
@@ -664,9 +777,10 @@ class Audit:
         delay = standing.judgement.delay_ms
         if delay is None:
             return None
-        then, now = standing.spot.time, opened.call.spot.time
+        # An answer whose time nobody wrote down was there after its call.
+        then, now = standing.spot.time or standing.call.call.spot.time, opened.call.spot.time
         gap = _gap(then, now)
-        if gap is None or now is None:
+        if gap is None or now is None or (standing.spot.time is None and gap + now.grain > delay * 1000):
             self._untimed("AU102")
             return None
         return {"delay": delays.in_words(delay)} if gap + now.grain <= delay * 1000 else None
@@ -689,7 +803,7 @@ class Audit:
         if self._spoken_since(connection, standing) or self._paused(opened, standing, least):
             return None  # a person may have asked for it: the count begins anew
         opened.attempt = before.attempt + 1
-        opened.pauses = (*before.pauses, gap)[-3:] if gap is not None else ()
+        opened.pauses = (*before.pauses[:1], *before.pauses[1:][-1:], gap) if gap is not None else ()
         most = standing.judgement.most_attempts
         if most is not None and opened.attempt > most:
             return {"attempt": opened.attempt, "most": most}
@@ -706,7 +820,10 @@ class Audit:
     def _other_key(self, opened: _Open, standing: _Standing) -> dict[str, Any] | None:
         """AU106: the call that a hint asked for, but not under the key of the first."""
         key, before = opened.call.key, standing.call.call.key
-        if before is None or key == before:
+        connection = opened.connection
+        if before is None or key == before or self._paused(opened, standing) or self._spoken_since(connection, standing):
+            return None  # nothing says that it answers the hint
+        if self._read_since(connection, standing) or connection.tools.by_other(opened.call.tool) > standing.number:
             return None
         return {"first_key": before, **({"key": key} if key is not None else {})}
 
@@ -718,13 +835,13 @@ class Audit:
         """AU105: a call on a connection whose credentials were refused; it is told when its answer does not show that they hold."""
         connection, call = opened.connection, opened.call
         standing = connection.refused
-        if standing is None or connection.mixed or self._spoken_since(connection, standing):
+        if standing is None or connection.mixed or connection.shared or self._spoken_since(connection, standing) or _is_before(call, standing):
             return
-        before = standing.call.call.credentials
-        if call.credentials != before and call.credentials is not None:
+        if call.credentials is not None and call.credentials != standing.call.call.credentials:
             return
         demand = standing.demands["AU105"]
         opened.held.append((self._breach_of_refusal(opened, standing, demand), standing))
+        connection.held.append(opened)
 
     def _breach_of_refusal(self, opened: _Open, standing: _Standing, demand: Demand) -> Breach:
         broken, session = standing.broken, opened.connection.session
@@ -749,7 +866,7 @@ class Audit:
     def _against_budgets(self, connection: _Connection, call: Call) -> Iterator[Breach]:
         """AU107: more calls than a contract allows for a time, told once for each time that it happens."""
         for contract, number, entry in self._budgets:
-            if entry["rule"] not in self._rules or contract.name not in connection.session.contracts or connection.mixed:
+            if entry["rule"] not in self._rules or contract.name not in connection.session.contracts or connection.shared:
                 continue
             time = call.spot.time
             if time is None:
@@ -788,6 +905,11 @@ _CHECKS: Mapping[str, Callable[[Audit, _Open, _Standing], dict[str, Any] | None]
 }
 
 
+def _is_error(answer: Answer) -> bool:
+    """Whether an answer that is not judged yet is an error of JSON-RPC."""
+    return any(payload.shape == "rpc-error" for payload in answer.payloads)
+
+
 def _shown(call: Call, show: Callable[[str], str]) -> str:
     """A call as the story tells it."""
     return f"{call.tool or call.method} {call.shown}".rstrip() + (f" under the key {show(call.key)}" if call.key is not None else "")
@@ -805,9 +927,17 @@ def _gap(then: Time | None, now: Time | None) -> int | None:
     return now.at - then.at
 
 
+def _is_before(call: Call, standing: _Standing) -> bool:
+    """Whether a call was made before the answer was there, whatever the order in which they were written down."""
+    now, then = call.spot.time, standing.spot.time
+    return now is not None and then is not None and now.zoned == then.zoned and now.at < then.at
+
+
 def _not_growing(pauses: tuple[int, ...], grain: int) -> bool:
-    """Whether the last pause is certainly no longer than the one before, or of three coarse ones none longer than the first."""
-    if len(pauses) < 2:
+    """Whether pauses certainly do not grow, of which the first and the last two are given: the last is no longer than the
+    one before, nor than the first (one that only stays as long as it may be has grown). Of coarse ones three are compared.
+    """
+    if len(pauses) < 2 or pauses[-1] > pauses[0]:
         return False
     last, before = pauses[-1], pauses[-2]
     if grain <= _FINE:
@@ -817,20 +947,28 @@ def _not_growing(pauses: tuple[int, ...], grain: int) -> bool:
     return len(pauses) == 3 and pauses[0] >= 2 * grain and max(pauses[1:]) <= pauses[0]
 
 
+#: How names of arguments end that name a record.
+_NAMING = ("id", "ids", "uri", "url", "address", "path", "key", "ref", "name", "slug", "email", "number", "src", "dest", "prefix")
+
+
 def may_be_about(read: tuple[tuple[str, str], ...], pairs: tuple[tuple[str, str], ...]) -> bool:
     """Whether a read may be one of the record that other arguments name.
 
-    It is not where it shares names of arguments with them and none of its values is one of theirs, or leads to one.
+    It is not where none of its values is one of theirs or leads to one, though both name something under the same name.
     """
     values = {value for _, value in pairs}
     if any(value in values or _leads(value, values) for _, value in read):
         return True
-    return not {name for name, _ in read} & {name for name, _ in pairs}
+    return not any(name.endswith(_NAMING) for name in {name for name, _ in read} & {name for name, _ in pairs})
 
 
 def _leads(value: str, values: set[str]) -> bool:
-    """Whether a value is a folder of one of the others, or in one of them."""
-    return any(other.startswith(value.rstrip("/") + "/") or value.startswith(other.rstrip("/") + "/") for other in values if value and other)
+    """Whether a value is a folder of one of the others, or in one of them, or the last part of one, or ends with one."""
+    return any(_is_part(value, other) or _is_part(other, value) for other in values if value and other)
+
+
+def _is_part(part: str, whole: str) -> bool:
+    return whole.startswith(part.rstrip("/") + "/") or whole.endswith(("/" + part, ":" + part))
 
 
 class AuditReport(NamedTuple):
@@ -859,7 +997,7 @@ def located(breach: Breach) -> Located:
     related = None
     if breach.verdict is not None:
         related = (breach.verdict.line, f"the verdict: {breach.verdict.contract}, {breach.verdict.code or breach.verdict.outcome}")
-    return Located(breach.rule, breach.level, breach.file, breach.line, None, None, None, "", breach.message, related=related)
+    return Located(breach.rule, breach.level, breach.file, breach.line, None, None, None, breach.pointer, breach.message, related=related)
 
 
 def file_reports(audit: Audit) -> list[FileReport]:

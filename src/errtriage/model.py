@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+#: Under what a capture's own knowledge of an exchange stands beside what its request said (names that no log has): the text
+#: that was asked, how long the answer took, and where in the capture it stands. Only what was seen on the wire has them.
+ASKED, TOOK_MS, POINTER = "\0asked", "\0took_ms", "\0pointer"
+
 
 class Outcome(StrEnum):
     """What became of the call, as far as the answer tells."""
@@ -156,6 +160,8 @@ class Context(NamedTuple):
     method: str | None = None
     #: The log records that were passed, and what a capture says about the exchange; from the outside in.
     around: tuple[Mapping[str, Any], ...] = ()
+    #: How many of those are around the words before the JSON text.
+    before: int = 0
     #: Which of the texts that a carrier interleaves it stands in, by the carrier's name for it.
     stream: str = ""
     #: Whether something had to be mended to be read, and whether something was cut short.

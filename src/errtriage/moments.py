@@ -35,14 +35,27 @@ class Time(NamedTuple):
 
 
 def time_of(context: Context, value: Any, modified: float) -> Time | None:
-    """When a message was written, as far as the record around it, it itself or the words before it say so."""
-    given = context.received
-    if given is None and isinstance(value, Mapping):
-        given = next((value[name] for name in TIMES if value.get(name) is not None and not isinstance(value[name], dict | list | bool)), None)
-    if given is not None and (found := of_value(given)):
-        return Time(found.microseconds, _grain(given), found.zoned)
-    if context.prefix and (found := of_line(context.prefix, modified)):
-        return Time(found.microseconds, _grain(context.prefix), found.zoned)
+    """When a message was written: what the nearest says counts, be it a record around it or the words before it."""
+    if isinstance(value, Mapping) and (found := _time_in(value)):
+        return found
+    for record in reversed(context.around[context.before :]):
+        if found := _time_in(record):
+            return found
+    if context.prefix and (when := of_line(context.prefix, modified)):
+        return Time(when.microseconds, _grain(context.prefix), when.zoned)
+    for record in reversed(context.around[: context.before]):
+        if found := _time_in(record):
+            return found
+    when = of_value(context.received) if context.received is not None else None
+    return Time(when.microseconds, _grain(context.received), when.zoned) if when else None
+
+
+def _time_in(record: Mapping[str, Any]) -> Time | None:
+    """The time that a record states in a member of its own."""
+    for name in TIMES:
+        given = record.get(name)
+        if given is not None and not isinstance(given, dict | list | bool) and (when := of_value(given)):
+            return Time(when.microseconds, _grain(given), when.zoned)
     return None
 
 
@@ -55,7 +68,7 @@ def _grain(written: Any) -> int:
         whole, _, fraction = text.partition(".")
         # Seconds since 1970 have ten or eleven digits, ms three more, and so on.
         return max(1, int(10 ** (6 - 3 * max(0, (len(whole) - 9) // 3) - len(fraction))))
-    return 1_000_000 if _SECONDS.search(text) else 60_000_000
+    return 1_000_000 if _SECONDS.search(text) else 60_000_000 if ":" in text else 86_400_000_000
 
 
 def of_payload(payload: Payload, modified: float) -> Moment | None:
@@ -131,6 +144,7 @@ def _iso(text: str) -> Moment | None:
 def _moment(stamp: datetime, *, zoned: bool = True) -> Moment | None:
     try:
         since = stamp - _EPOCH
+        stamp.astimezone(UTC)  # what is before the first year in UTC cannot be written
     except OverflowError:
         return None
     return Moment((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds, zoned)

@@ -14,7 +14,7 @@ import orjson
 
 from errtriage import boundaries
 from errtriage.challenges import by_name
-from errtriage.model import Http
+from errtriage.model import ASKED, Http
 
 # The status line of a raw response starts its line and is followed by a header or a blank line (RFC 9112).
 _STATUS_LINE = re.compile(
@@ -59,7 +59,7 @@ def _requests(offset: int, text: str) -> Iterator[Part]:
     starts = [*(match.start() for match in found), len(text)]
     yield Part(offset, text[: starts[0]])
     for match, end in zip(found, starts[1:], strict=True):
-        yield Part(offset + match.start(), text[match.start() : end], asked=_asked(match, text))
+        yield Part(offset + match.start(), text[match.start() : end], asked=_asked(match, text[:end]))
 
 
 def _asked(match: re.Match[str], text: str) -> dict[str, str]:
@@ -68,7 +68,8 @@ def _asked(match: re.Match[str], text: str) -> dict[str, str]:
     lines = text[match.end() : blank.start() if blank else None].splitlines()
     pairs = [(name.lstrip("> ").strip(), value.strip()) for name, colon, value in (line.partition(":") for line in lines) if colon]
     headers = dict(by_name(pairs))
-    return {**headers, "server": headers.get("host", "") + re.split(r"[?#]", match["target"], maxsplit=1)[0]}
+    body = text[blank.end() :] if blank else ""
+    return {**headers, "server": headers.get("host", "") + re.split(r"[?#]", match["target"], maxsplit=1)[0], ASKED: body}
 
 
 def _response(match: re.Match[str], after: str) -> tuple[Http, int, str, str]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from math import isfinite
 from typing import Any, NamedTuple
 
 import orjson
@@ -21,30 +23,37 @@ from errtriage.boundaries import Lines
 from errtriage.contracts import Contract, Contracts, Shape, names_in, with_packs
 from errtriage.cuts import is_cut, plain
 from errtriage.markers import Search
-from errtriage.model import Context, Payload, Place
+from errtriage.model import ASKED, POINTER, TOOK_MS, Context, Payload, Place
 from errtriage.moments import Time, time_of
 from errtriage.packs import Pack
-from errtriage.regions import NEWLINE, TOO_LONG, Buffer, Slice, any_in, hits, is_too_long, line_value, lines_around, without_codes
+from errtriage.regions import NEWLINE, TOO_LONG, Buffer, Data, Slice, any_in, hits, is_too_long, line_value, lines_around, without_codes
 from errtriage.verdicts import Judged, Triage
-from errtriage.wrappers import ASKED, EMPTY, PERSON, TIMES, TOOK_MS, TOOL_USE, Calls, is_request, is_rpc_response, rpc_key
+from errtriage.wrappers import EMPTY, PERSON, RENEWED, TOOL_USE, Calls, is_request, is_rpc_response, rpc_key
 
 #: What marks traffic: messages of JSON-RPC, status lines, an SDK's errors, the tool calls of models, and what people say.
 _MARKS = (
-    "jsonrpc", "HTTP/1.0 ", "HTTP/1.1 ", "HTTP/2 ", "HTTP/2.0 ", "HTTP/3 ", "MCP error ", "tool_use", "tool_result", "function_call", '"role":"user"',
-    '"role": "user"',
+    "jsonrpc", "HTTP/1.0 ", "HTTP/1.1 ", "HTTP/2 ", "HTTP/2.0 ", "HTTP/3 ", "MCP error ", "tool_use", "tool_result", "tool_call", "function_call",
+    '"role":"user"', '"role": "user"',
 )  # fmt: skip
 #: How many arguments of a call are compared with those of another, how long their values may be, and how much of a call
 #: is shown, in characters.
 _MOST_PAIRS, _LONGEST_VALUE, _SHOWN = 24, 300, 100
-#: What an id that nothing tells stands for: an answer may have none, and no two calls without one are the same.
+#: What an id that nothing tells stands for, and that of an answer to something that was no call.
 NO_ID: Any = None
-#: A word that says what stands behind it, as programs put them before a message.
-_SAID = re.compile(r"([A-Za-z][\w-]{2,30})[\"']?\s?[=:]\s?[\"']?([^\s\"',;\])}|]{1,200})")
+NO_CALL: Any = ("no call", None)
+#: A word that says what stands behind it, as programs put them before a message; a logger's name says nothing.
+_SAID = re.compile(r"(?<![\w.])([A-Za-z][\w-]{2,30})(?:=|:(?=\S)|[\"']\s?[:=]\s?)[\"']?([^\s\"',;\])}|]{1,200})")
 #: How a host names the server in its log of all messages.
 _HOST = re.compile(r"\[([^\[\]]{1,100})\](?: \[[a-z]+\])? Message from (?:client|server)")
+#: Values of a header that has a name like a connection's.
+_NO_NAMES = frozenset(("keep-alive", "close", "upgrade"))
+#: What stands in an argument that is not all of what was sent.
+_MASKED = re.compile(r"\ufffd|\*{3}|\bx{4,}\b|redacted|masked|truncated|omitted|elided|…|\.{3} ?\d+ more|\.{3}\]", re.IGNORECASE)
 _LONG_DIGITS = re.compile(rb"\d{19}")
+#: Lines that curl shows of a request's or a response's head.
+_MARKED = frozenset(b"><*")
 #: How hosts put the server's name before a tool's.
-_PREFIX = re.compile(r"mcp__(?:(?!__).)+__")
+_PREFIX = re.compile(r"mcp__((?:(?!__).)+)__")
 
 
 class Settings(NamedTuple):
@@ -59,12 +68,15 @@ class Settings(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What the log says about where a message belongs: the session, the connection, the server, and the carrier's text."""
+    """What the log says about where a message belongs: the session, the connection, the server, the carrier's text, and
+    (where there is no session) what stands for the credentials.
+    """
 
     session: str | None = None
     connection: str | None = None
     server: str | None = None
     stream: str | None = None
+    credentials: str | None = None
 
     def fits(self, other: Origin) -> bool:
         """Whether nothing that both say contradicts."""
@@ -72,11 +84,15 @@ class Origin(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """Where and when a message was written; lines count from 1 at the start of the slice, later of the input."""
+    """Where and when a message was written; lines count from 1 at the start of the slice, later of the input.
+
+    ``pointer`` leads to it in a capture that is one document.
+    """
 
     line: int
     time: Time | None
     origin: Origin
+    pointer: str = ""
 
 
 class Call(NamedTuple):
@@ -91,7 +107,7 @@ class Call(NamedTuple):
     #: The arguments that may name a record: names without case and separators, and values as text.
     pairs: tuple[tuple[str, str], ...] = ()
     #: What stands for the credentials that it carried, where those were seen.
-    credentials: bytes | None = None
+    credentials: str | None = None
     shown: str = ""
     #: Whether it goes on with what a person was asked for.
     resumed: bool = False
@@ -117,6 +133,7 @@ class Judgement(NamedTuple):
     outcome: str
     action: str
     code: str | None
+    #: Of the transport, and not of what a tool met elsewhere.
     http_status: int | None
     correlation_id: str | None
     demands: tuple[Demand, ...]
@@ -138,7 +155,7 @@ class Answer(NamedTuple):
     #: What the server calls itself, and the contracts that a success was recognised by.
     server: str | None = None
     contracts: tuple[str, ...] = ()
-    #: What a person decided, where the server had asked one.
+    #: What was decided, where the server had asked: by a person, or by the client itself.
     decided: str | None = None
 
 
@@ -151,13 +168,21 @@ class Withdrawal(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A person said something; ``digest`` is the same for the same words, and empty where there are none."""
+    """A person said something. In a history ``digest`` is the same for the same words, the ``number``-th time there."""
 
     spot: Spot
     digest: bytes = b""
+    number: int = 1
 
 
-Message = Call | Answer | Withdrawal | Word
+class Change(NamedTuple):
+    """Something changed that no call was seen to change: what the server offers or, if ``access``, who may call it."""
+
+    spot: Spot
+    access: bool = False
+
+
+Message = Call | Answer | Withdrawal | Word | Change
 
 
 class Part(NamedTuple):
@@ -214,9 +239,9 @@ class Judge:
             outcome=facts["outcome"],
             action=facts["action"],
             code=self.triage.show(code) if isinstance(code, str) else None,
-            http_status=facts.get("http_status"),
+            http_status=payload.context.http.status if payload.context.http else None,
             correlation_id=identifier,
-            demands=tuple(self._demands(judged, facts, identifier)),
+            demands=tuple(self._demands(judged, facts, identifier, wired=payload.context.http is not None)),
             delay_ms=retry.delay_ms if retry else None,
             most_attempts=retry.max_attempts if retry else None,
             growing=bool(retry and retry.backoff_ms),
@@ -224,11 +249,11 @@ class Judge:
             summary=self.triage.decide(payload).summary if self._story else "",
         )
 
-    def _demands(self, judged: Judged, facts: Mapping[str, Any], identifier: str | None) -> Iterator[Demand]:
+    def _demands(self, judged: Judged, facts: Mapping[str, Any], identifier: str | None, *, wired: bool) -> Iterator[Demand]:
         words = None
         for contract, number, entry in self._entries:
-            about = entry.get("about")
-            if contract.name != judged.contract.name and not (about == "http" and "http_status" in facts):
+            # What a tool met elsewhere is no answer of the transport.
+            if not wired if entry.get("about") == "http" else contract.name != judged.contract.name:
                 continue
             if (judged.unread and judged.unread & names_in(entry["when"])) or not contract.conditions.hold(entry["when"], facts):
                 continue
@@ -286,22 +311,22 @@ class Names:
 
     def __init__(self, contracts: Contracts) -> None:
         self._sessions: dict[str, int] = {}
-        self._keys: set[str] = set()
-        self._keys_by_tool: dict[str, set[str]] = {}
+        self._keys: tuple[str, ...] = ()
+        self._keys_by_tool: dict[str, tuple[str, ...]] = {}
         for contract in contracts:
             for kind, names in contract.conduct.get("sessions", {}).items():
                 self._sessions |= {simple(name): Origin._fields.index(kind) for name in names}
-            keys = set(contract.conduct.get("idempotency_keys", ()))
+            keys = tuple(contract.conduct.get("idempotency_keys", ()))
             if contract.is_protocol:
-                self._keys |= keys  # whatever tool is called
-            for tool in contract.data.get("tools", ()):
-                self._keys_by_tool.setdefault(tool, set()).update(keys)
+                self._keys += keys  # whatever tool is called
+            elif keys:
+                self._keys_by_tool |= {tool: self._keys_by_tool.get(tool, ()) + keys for tool in contract.data.get("tools", ())}
         self.origin_of_prefix = lru_cache(1024)(self._of_prefix)
 
-    def keys(self, tool: str | None) -> set[str]:
-        """The arguments of a tool that hold an idempotency key."""
+    def keys(self, tool: str | None) -> tuple[str, ...]:
+        """The arguments of a tool that hold an idempotency key; of several in a call the first counts."""
         own = self._keys_by_tool.get(tool or "")
-        return self._keys | own if own else self._keys
+        return own + self._keys if own else self._keys
 
     def origin(self, context: Context) -> Origin:
         """Where a message belongs, by the records around it and the words before it; what stands nearer counts."""
@@ -313,12 +338,14 @@ class Names:
                     self._read(member, found)
         if context.stream:
             found[3] = context.stream
+        if found[0] is None:
+            found[4] = _credentials(context)
         return Origin(*found)
 
     def _read(self, record: Mapping[str, Any], found: list[str | None]) -> None:
         for name, value in record.items():
             kind = self._sessions.get(simple(name))
-            if kind is not None and type(value) in (str, int) and value != "":
+            if kind is not None and type(value) in (str, int) and value != "" and str(value).lower() not in _NO_NAMES:
                 found[kind] = str(value)[:_LONGEST_VALUE]
 
     def _of_prefix(self, prefix: str) -> Origin:
@@ -338,6 +365,18 @@ def simple(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
+class _Hits:
+    """Hits one after the other, of which the next is known."""
+
+    def __init__(self, hits: Iterator[tuple[int, int, int]]) -> None:
+        self._hits = hits
+        self.next = next(hits, None)
+
+    def step(self) -> None:
+        """Go on to the next."""
+        self.next = next(self._hits, None)
+
+
 class Reader:
     """Reads slices one after the other."""
 
@@ -352,6 +391,8 @@ class Reader:
         self._messages: list[Message] = []
         #: The response that the last answer was made of.
         self._response: Any = None
+        #: How often a person's words stood in the records that are read.
+        self._words: dict[bytes, int] = {}
 
     def slice(self, part: Slice) -> Part:
         """The traffic of one slice, or why it could not be read."""
@@ -365,31 +406,24 @@ class Reader:
         lines = data.count(b"\n") + (len(data) > 0 and data[-1] != NEWLINE)
         return Part(self._messages, lines, len(data), tuple(dict.fromkeys(troubles)))
 
-    def _read_all(self, data: bytes | bytearray, part: Slice) -> list[str]:
+    def _read_all(self, data: Data, part: Slice) -> list[str]:
         lines = Lines(data, first=part.start == 0)
         searched = without_codes(data)
         troubles: list[str] = []
         calls: Calls = {}
-        found = hits(self._search, searched, data)
-        hit = next(found, None)
+        found = _Hits(hits(self._search, searched, data))
         done = counted = 0
         line = 1
-        while hit is not None:
-            at = hit[2]
+        while found.next is not None:
+            at = found.next[2]
             if at < done:
-                hit = next(found, None)
+                found.step()
                 continue
             start, end, alone = lines_around(lines, data, at, done)
+            if alone and start and data[data.rfind(b"\n", 0, start - 1) + 1] in _MARKED:
+                start, end, alone = *lines.region(at), False  # curl shows a request's head with marks, and its body without
             start = max(start, done)
-            traffic = failing = False
-            while hit is not None and hit[2] < end:
-                if hit[0] in self._search.opaque:
-                    traffic = failing = True
-                elif hit[0] in self._search.also:
-                    traffic = True
-                elif not failing and (words := self._search.confirm(searched, hit[0], hit[1])) is not None:
-                    failing = not words or any_in(data, words, start, end)
-                hit = next(found, None)
+            traffic, failing = self._marks(found, searched, data, start, end)
             done = end
             if not traffic:
                 continue
@@ -401,10 +435,23 @@ class Reader:
             if alone and (read := line_value(bytes(data[start:end]))) and self._plainly(line, read, calls, failing=failing):
                 continue
             text, replaced = inputs.decode(bytes(data[start:end]))
-            records = self._triage.records(text, line, lossy=part.lossy or replaced)
-            self._take_all(records, text, calls)
+            self._take_all(self._triage.records(text, line, lossy=part.lossy or replaced), text, calls)
             troubles += self._triage.troubles
         return troubles
+
+    def _marks(self, found: _Hits, searched: Data, data: Data, start: int, end: int) -> tuple[bool, bool]:
+        """Whether lines hold traffic, and whether anything failed in them; takes the hits in them."""
+        traffic = failing = False
+        while found.next is not None and found.next[2] < end:
+            number, ending, _ = found.next
+            if number in self._search.opaque:
+                traffic = failing = True
+            elif number in self._search.also:
+                traffic = True
+            elif not failing and (words := self._search.confirm(searched, number, ending)) is not None:
+                failing = not words or any_in(data, words, start, end)
+            found.step()
+        return traffic, failing
 
     def _plainly(self, line: int, read: tuple[Any, str, bytes], calls: Calls, *, failing: bool) -> bool:
         """Take a line that is one message, or one log record with a message in it, without a search for more."""
@@ -415,8 +462,7 @@ class Reader:
             message, around = _only_message(value)
             if message is None:
                 return False
-        received = next((value[name] for name in TIMES if value.get(name) is not None), None) if around else None
-        context = Context(prefix=prefix, received=received, around=around, place=Place(line))
+        context = Context(prefix=prefix, around=around, place=Place(line))
         if _LONG_DIGITS.search(written):
             return False  # an id may have more digits than a number keeps
         if is_request(message):
@@ -432,8 +478,11 @@ class Reader:
         return True
 
     def _take_all(self, records: Iterable[payloads.Record], text: str, calls: Calls) -> None:
+        before = len(self._messages)
+        self._words.clear()
         for payload in self._triage.find(records, text, calls, self._hear):
             self._answer(payload)
+        self._messages[before:] = _in_order(self._messages[before:])
 
     def _hear(self, kind: str, value: Mapping[str, Any], context: Context) -> None:
         """Take what is passed beside payloads."""
@@ -443,9 +492,18 @@ class Reader:
         elif kind == TOOL_USE:
             self._tool_use(value, context)
         elif kind == PERSON:
-            self._messages.append(Word(self._spot(context, value), _digest({"": plain(value.get("content"))})))
+            self._word(value, context)
+        elif kind == RENEWED:
+            self._messages.append(Change(self._spot(context, None), access=True))
         else:
             self._request(value, context)
+
+    def _word(self, value: Mapping[str, Any], context: Context) -> None:
+        digest = b""
+        if context.around:  # one of several in a history, which will stand there again
+            digest = blake2b(orjson.dumps(str(value.get("content"))), digest_size=12).digest()
+            self._words[digest] = self._words.get(digest, 0) + 1
+        self._messages.append(Word(self._spot(context, value), digest, self._words.get(digest, 1)))
 
     def _request(self, value: Mapping[str, Any], context: Context) -> None:
         spot = self._spot(context, value)
@@ -466,22 +524,29 @@ class Reader:
                 arguments = {}
             resumed = "inputResponses" in params or "requestState" in params
             call = self._call(spot, rpc_key(value["id"]), method, tool, arguments)
-            self._messages.append(call._replace(credentials=_credentials(context), resumed=resumed, wired=_is_wired(context)))
+            self._messages.append(call._replace(credentials=_credentials(context), resumed=resumed, wired=any(ASKED in record for record in context.around)))
         elif method == "notifications/elicitation/complete":
             self._messages.append(Word(spot))
+        elif method.startswith("notifications/") and method.endswith(("list_changed", "resources/updated")):
+            self._messages.append(Change(spot))
 
     def _tool_use(self, value: Mapping[str, Any], context: Context) -> None:
         identifier = next((value[name] for name in _USE_IDS if isinstance(value.get(name), str)), None)
         if identifier is None:
             return
-        arguments = next((value[name] for name in ("input", "arguments", "args") if name in value), None)
+        called = value["function"] if isinstance(value.get("function"), dict) else value
+        arguments = next((called[name] for name in ("input", "arguments", "args") if name in called), None)
         if isinstance(arguments, str):
             try:
                 arguments = jsontext.read(arguments)[0]
             except ValueError:
                 arguments = NO_ID
-        tool = _PREFIX.sub("", value.get("name", value.get("toolName")), count=1)
-        self._messages.append(self._call(self._spot(context, value), (TOOL_USE, identifier), "tools/call", tool, arguments))
+        spot = self._spot(context, value)
+        name = called.get("name", called.get("toolName"))
+        if prefix := _PREFIX.match(name):
+            name = name[prefix.end() :]
+            spot = spot._replace(origin=spot.origin._replace(server=self._triage.show(prefix[1])))
+        self._messages.append(self._call(spot, (TOOL_USE, identifier), "tools/call", name, arguments))
 
     def _call(self, spot: Spot, identifier: Any, method: str, tool: str | None, arguments: Any) -> Call:
         keys = self._names.keys(tool)
@@ -497,10 +562,13 @@ class Reader:
         name = None if tool is None else self._triage.shown(tool)
         return Call(spot, identifier, method, name, digest, key, pairs, shown=shown)
 
-    def _brief(self, arguments: Any, keys: set[str]) -> str:
+    def _brief(self, arguments: Any, keys: tuple[str, ...]) -> str:
         """What a call was made with, as far as it is shown; its key is shown apart, for it is no secret."""
         rest = {name: value for name, value in arguments.items() if name not in keys} if isinstance(arguments, dict) else arguments
-        text = self._triage.show(orjson.dumps(plain(rest), default=str, option=orjson.OPT_NON_STR_KEYS).decode()) if rest else ""
+        try:
+            text = self._triage.show(orjson.dumps(plain(rest), default=str, option=orjson.OPT_NON_STR_KEYS).decode()) if rest else ""
+        except TypeError:  # deeper than orjson writes
+            return "…"
         return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
     def _success(self, value: Mapping[str, Any], context: Context, written: bytes | None = None) -> None:
@@ -509,7 +577,7 @@ class Reader:
         decided = server = None
         contracts: tuple[str, ...] = ()
         if isinstance(result, dict):
-            decided = result.get("action")
+            decided = next((each for each in (result.get("action"), "roots" if "roots" in result else None, _said_by(result)) if each is not None), None)
             meta = result.get("_meta")
             info = result.get("serverInfo") or (meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else None)
             server = info.get("name") if isinstance(info, dict) else None
@@ -528,28 +596,54 @@ class Reader:
         """Add a payload to the answer that it is of."""
         context = payload.context
         identifier, response = _answered(payload)
-        if identifier is NO_ID and context.http is None and "error-text" not in context.wrappers:
-            return  # a payload that nothing says was an answer to somebody's call
+        if identifier is NO_CALL or (identifier is NO_ID and context.http is None and "error-text" not in context.wrappers):
+            return  # nothing says that it is the answer to somebody's call
         judged: tuple[Judgement, ...] = ()
         waiting: tuple[Payload, ...] = ()
         if payload.tool is None and identifier is not NO_ID:
             waiting = (payload._replace(context=context._replace(place=Place(context.place.line), around=())),)
         else:
             judged = (self._judge.judge(payload),)
+            if identifier is NO_ID and not _may_be_guessed(judged[0]):
+                return
         last = self._messages[-1] if self._messages else None
         if response is not None and response is self._response and isinstance(last, Answer):
             self._messages[-1] = last._replace(judged=last.judged + judged, payloads=last.payloads + waiting)
         else:
-            self._messages.append(Answer(self._spot(context, payload.value, took=True), identifier, judged, waiting))
+            self._messages.append(Answer(self._spot(context, context.rpc), identifier, judged, waiting))
         self._response = response
 
-    def _spot(self, context: Context, value: Any, *, took: bool = False) -> Spot:
+    def _spot(self, context: Context, value: Any) -> Spot:
         time = time_of(context, value, self._modified)
-        if took and time is not None:
-            # A capture says when an exchange began; its answer was there so much later.
-            milliseconds = sum(record[TOOK_MS] for record in context.around if TOOK_MS in record)
-            time = time._replace(at=time.at + round(milliseconds * 1000))
-        return Spot(context.place.line, time, self._names.origin(context))
+        pointer = ""
+        for record in context.around:
+            pointer = record.get(POINTER, pointer)
+            if TOOK_MS in record and time is not None:  # a capture says when an exchange began; its answer was there so much later
+                time = time._replace(at=time.at + round(record[TOOK_MS] * 1000))
+        return Spot(context.place.line, time, self._names.origin(context), pointer)
+
+
+def _said_by(result: Mapping[str, Any]) -> str | None:
+    """Whether a result is what a model said, which a server may have asked its client for."""
+    return "sampled" if isinstance(result.get("role"), str) and "model" in result else None
+
+
+def _may_be_guessed(judgement: Judgement) -> bool:
+    """Whether an answer that names no call is about the connection, or about a wait that its client ended."""
+    return judgement.gave_up or any(demand.rule in ("AU102", "AU105") for demand in judgement.demands)
+
+
+def _in_order(messages: list[Message]) -> list[Message]:
+    """The messages of one text in the order of their times, where they are those of a capture; a time that several of a
+    record share is the record's and nobody's own.
+    """
+    if len(messages) > 1 and all(message.spot.pointer and message.spot.time for message in messages):
+        return sorted(messages, key=lambda message: message.spot.time.at if message.spot.time else 0)
+    counts = Counter((message.spot.line, message.spot.time) for message in messages)
+    return [
+        message._replace(spot=message.spot._replace(time=None)) if counts[message.spot.line, message.spot.time] > 1 and not message.spot.pointer else message
+        for message in messages
+    ]
 
 
 #: Where a model's tool call has its id.
@@ -563,12 +657,24 @@ def _answered(payload: Payload) -> tuple[Any, Any]:
     context = payload.context
     if context.rpc is not None and context.rpc.get("id") is not None:
         return rpc_key(context.rpc["id"]), context.rpc
-    for record in reversed(context.around):
-        if ASKED in record:
-            return rpc_key(record[ASKED]), context.http
     result = context.tool_result.value if context.tool_result is not None else {}
-    identifier = next((result[name] for name in _RESULT_IDS if isinstance(result.get(name), str)), None)
-    return ((TOOL_USE, identifier), result) if identifier is not None else (NO_ID, None)
+    for record in (result, *reversed(context.around)):
+        if ASKED in record:
+            return _asked_id(record[ASKED]), context.http
+        if record is result or record.get("role") == "tool" or str(record.get("type")).endswith("_output"):
+            identifier = next((record[name] for name in _RESULT_IDS if isinstance(record.get(name), str)), None)
+            if identifier is not None:
+                return (TOOL_USE, identifier), record
+    return NO_ID, None
+
+
+def _asked_id(text: str) -> Any:
+    """The id of the call that a request carried; NO_CALL where it carried none."""
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return NO_CALL
+    return rpc_key(value["id"]) if isinstance(value, dict) and is_request(value) and value.get("id") is not None else NO_CALL
 
 
 def _only_message(value: dict[str, Any]) -> tuple[Any, tuple[Mapping[str, Any], ...]]:
@@ -584,30 +690,35 @@ def _only_message(value: dict[str, Any]) -> tuple[Any, tuple[Mapping[str, Any], 
     return message, (value,)
 
 
-def _credentials(context: Context) -> bytes | None:
+def _credentials(context: Context) -> str | None:
+    """What stands for the credentials of a request, where they were seen and are not masked."""
     given = next((record["authorization"] for record in context.around if isinstance(record.get("authorization"), str)), None)
-    return blake2b(given.encode("utf-8", "replace"), digest_size=12).digest() if given else None
-
-
-def _is_wired(context: Context) -> bool:
-    """Whether a message was captured with the request that carried it, and not logged by a program."""
-    return "har" in context.wrappers or any("host" in record or "content-type" in record for record in context.around)
+    return blake2b(given.encode("utf-8", "replace"), digest_size=12).hexdigest() if given and not _MASKED.search(given) else None
 
 
 def _digest(arguments: Mapping[str, Any]) -> bytes:
-    """The same for equal arguments, in whatever order their members stand."""
+    """The same for equal arguments, in whatever order their members stand; empty where it is not known what was sent."""
     try:
         written = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
     except TypeError:  # an integer beyond 64 bits, or nested deeper than orjson writes
         return b""
+    if _MASKED.search(written.decode()) or (b"null" in written and _has_no_number(arguments)):
+        return b""
     return blake2b(written, digest_size=12).digest()
+
+
+def _has_no_number(value: Any) -> bool:
+    """Whether a value holds NaN or an infinity, which JSON writes as null."""
+    if isinstance(value, dict | list):
+        return any(map(_has_no_number, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and not isfinite(value)
 
 
 def _pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Names and values that may tell which record a call is about, of the arguments and of the objects in them."""
     count = 0
     for name, value in arguments.items():
-        members = value.items() if type(value) is dict else ((name, value),)
+        members = value.items() if type(value) is dict else ((name, each) for each in value) if type(value) is list else ((name, value),)
         for each, member in members:
             if type(member) in (str, int) and member != "" and len(str(member)) <= _LONGEST_VALUE:
                 yield simple(str(each)), str(member)

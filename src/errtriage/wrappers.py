@@ -15,7 +15,7 @@ import orjson
 from errtriage import payloads
 from errtriage.cuts import agree, may_go_on, plain
 from errtriage.errortext import error_text
-from errtriage.model import Context, Http, Payload, Place, ToolResult
+from errtriage.model import ASKED, POINTER, TOOK_MS, Context, Http, Payload, Place, ToolResult
 
 #: Wrappers nested deeper than this are not searched (a bound against hostile input).
 MAX_DEPTH = 100
@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     #: tool call of a model, what a person said.
     Listener = Callable[[str, Mapping[str, Any], Context], None]
 
-#: Under what a capture's own knowledge of an exchange stands beside what its request said: names that no log has.
-ASKED, TOOK_MS = "\0asked", "\0took_ms"
 #: What a listener is told about.
-REQUEST, EMPTY, TOOL_USE, PERSON = "request", "empty", "tool-use", "person"
+REQUEST, EMPTY, TOOL_USE, PERSON, RENEWED = "request", "empty", "tool-use", "person", "renewed"
 
 
 class Peeler:
@@ -84,6 +82,7 @@ class Peeler:
             prefix=record.prefix or context.prefix,
             stream=record.stream or context.stream,
             around=(*context.around, record.asked) if record.asked else context.around,
+            before=len(context.around) if record.prefix else context.before,
             received=record.written or context.received,
             inside=False,
             body=record.whole and context.body,
@@ -173,19 +172,29 @@ class Peeler:
         answer = self._recognise("answer", value, context, value) if meta else None
         return answer or self._recognise("object", value, context, None)
 
+    def _tell(self, kind: str, value: Mapping[str, Any], context: Context) -> None:
+        if self._heard is not None:
+            self._heard(kind, value, context)
+
+    def _tell_call(self, value: Mapping[str, Any], context: Context) -> None:
+        if self._heard is not None and (is_tool_use(value) or is_function_call(value)):
+            self._heard(TOOL_USE, value, context)
+
+    def _tell_word(self, value: Mapping[str, Any], context: Context) -> None:
+        if self._heard is not None and value.get("role") == "user" and is_said(value.get("content")):
+            self._heard(PERSON, value, context)
+
     def _members(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """Search an object that is neither a payload nor a known wrapper: a log record, or a part of one."""
         self._stranger(value, context)
         if is_schema(value):
             return
-        if self._heard is not None:
-            self._tell(value, context)
+        outside = context
         if not context.inside:
             received = next((value[name] for name in TIMES if value.get(name) is not None), context.received)
             context = context._replace(wrappers=(*context.wrappers, "log-record"), inside=True, received=received)
-        verb = value.get("method")
-        method = verb.upper() if isinstance(verb, str) and verb.upper() in _VERBS else context.method
-        context = context._replace(body=False, method=method, around=(*context.around, value))
+        context = context._replace(body=False, method=_verb(value) or context.method, around=(*context.around, value))
+        self._tell_call(value, outside)
         # A logger writes one text twice, as message and in the stack; what both hold is one.
         in_texts: set[Any] = set()
         for name, member in value.items():
@@ -202,6 +211,7 @@ class Peeler:
                         continue
                     in_texts.add(key)
                 yield payload
+        self._tell_word(value, outside)  # behind the results that stand in the same message
 
     def _sdk_error(self, value: dict[str, Any], error: Mapping[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """What an SDK's exception was logged as: a payload in its data or message wins over the exception itself."""
@@ -222,29 +232,22 @@ class Peeler:
         if payload := self._recognise("rpc-response", {"error": error}, _in(context, "error-text"), None):
             yield payload
 
-    def _tell(self, value: dict[str, Any], context: Context) -> None:
-        """Tell the listener of a model's tool call, and of what a person said."""
-        if self._heard is None:
-            return
-        if is_tool_use(value):
-            self._heard(TOOL_USE, value, context)
-        elif value.get("role") == "user" and is_said(value.get("content")):
-            self._heard(PERSON, value, context)
-
     def _har(self, value: dict[str, Any], context: Context, depth: int) -> Iterator[Payload]:
         """Each entry of a HAR capture is one response."""
         from errtriage import har
 
         context = _in(context, "har")._replace(inside=True)
-        for each in har.exchanges(value["log"]["entries"]):
+        for number, each in enumerate(har.exchanges(value["log"]["entries"])):
             # What was asked is told apart by what the request said about its session; its answer is the one beside it.
             known = {"mcp-session-id": each.headers.get("mcp-session-id"), "server": each.address, "authorization": each.headers.get("authorization")}
+            known |= {ASKED: each.asked, POINTER: f"/log/entries/{number}"}
             asked = context._replace(received=each.started, around=(known,))
             for request in payloads.records(each.asked, words=self._words):
                 if isinstance(request.value, dict) and is_request(request.value):
-                    known.setdefault(ASKED, request.value.get("id"))
                     self._note_call(request.value, asked)
             if each.http is not None:
+                if "grant_type" in each.asked and (each.http.status or 400) < 400:
+                    self._tell(RENEWED, value, asked)
                 answer = _decoded(each.body, asked)._replace(http=each.http, around=({**known, TOOK_MS: each.took_ms},))
                 yield from self.body(each.body, answer, depth + 1)
 
@@ -335,15 +338,13 @@ class Peeler:
     def _note_empty(self, value: dict[str, Any], context: Context) -> None:
         if not may_go_on(value):
             self.empty.append(Payload(value, "", "", context))
-            if self._heard is not None:
-                self._heard(EMPTY, value, context)
+            self._tell(EMPTY, value, context)
 
     def _stranger(self, value: Any, context: Context) -> None:
         self.strangers.append((value, context))
 
     def _note_call(self, value: Mapping[str, Any], context: Context) -> None:
-        if self._heard is not None:
-            self._heard(REQUEST, value, context)
+        self._tell(REQUEST, value, context)
         params = value.get("params")
         if value["method"] == "tools/call" and isinstance(params, dict) and isinstance(params.get("name"), str) and "id" in value:
             self.calls[rpc_key(value["id"])] = params["name"]
@@ -356,6 +357,12 @@ class Peeler:
 def rpc_key(identifier: Any) -> tuple[str, Any]:
     """A JSON-RPC id as a key; 1 and "1" are different ids."""
     return (type(identifier).__name__, identifier if isinstance(identifier, str | int | float) else None)
+
+
+def _verb(value: Mapping[str, Any]) -> str | None:
+    """The HTTP verb that a log record names."""
+    verb = value.get("method")
+    return verb.upper() if isinstance(verb, str) and verb.upper() in _VERBS else None
 
 
 def is_request(value: Mapping[str, Any]) -> bool:
@@ -417,6 +424,12 @@ def is_tool_use(value: Mapping[str, Any]) -> bool:
     """Whether an object is a tool call as a model writes it: a kind, a name, and what the tool is called with."""
     kind = str(value.get("type", "")).replace("-", "_")
     return kind.endswith(("tool_use", "tool_call", "function_call")) and isinstance(value.get("name", value.get("toolName")), str)
+
+
+def is_function_call(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a tool call as models of another make write it: an id, and a function with its name."""
+    function = value.get("function")
+    return isinstance(value.get("id"), str) and isinstance(function, dict) and isinstance(function.get("name"), str) and "arguments" in function
 
 
 def is_said(content: Any) -> bool:

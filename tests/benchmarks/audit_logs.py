@@ -25,7 +25,7 @@ SESSIONS, GOAL = 50, 3.0
 
 def traffic(path: Path, megabytes: int) -> None:
     """Write the traffic of interleaved sessions; the same bytes for the same size."""
-    dice = random.Random(5)  # noqa: S311 - no secret hangs on it
+    dice = random.Random(5)
     numbers = [0] * SESSIONS
     clock = size = 0
     with path.open("w") as file:

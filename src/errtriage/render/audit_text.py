@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from shlex import quote
 from typing import TextIO
 
 from rich.text import Text
@@ -54,7 +55,16 @@ def _alike(breach: Breach) -> tuple[str | None, ...]:
 
 def _breach(terminal: Terminal, breach: Breach, widest: int) -> None:
     level = Text(f"{breach.level:<7}", LEVEL_STYLES[breach.level])
-    terminal.line(Text.assemble(f"  {breach.line:>{widest}}  ", level, f"  {breach.rule}  ", (breach.tool or "", "bold"), f"  session {breach.session}"))
+    terminal.line(
+        Text.assemble(
+            f"  {breach.line:>{widest}}  ",
+            level,
+            f"  {breach.rule}  ",
+            (breach.tool or "", "bold"),
+            f"  session {breach.session}",
+            (f"  {breach.pointer}".rstrip(), "dim"),
+        )
+    )
     indent = widest + 4
     terminal.prose(_sentence(breach.what), indent=indent)
     _details(terminal, breach, indent)
@@ -67,7 +77,7 @@ def _details(terminal: Terminal, breach: Breach, indent: int, *, told: bool = Fa
     if breach.verdict is not None and not told:
         verdict = breach.verdict
         called = OUTCOMES[Outcome(verdict.outcome)].lower()
-        parts = [f"line {verdict.line}", _clock(verdict.time), f"{verdict.contract} {verdict.code or ''}".strip(), called]
+        parts = [f"line {verdict.line} {verdict.pointer}".rstrip(), _clock(verdict.time), f"{verdict.contract} {verdict.code or ''}".strip(), called]
         _detail(terminal, "verdict", ", ".join(filter(None, parts)), indent, "")
         if verdict.correlation_id:
             terminal.line(Text.assemble(" " * indent, (f"{'quote':<{_LABEL}}", "dim"), verdict.correlation_id))
@@ -116,13 +126,13 @@ def _ending(terminal: Terminal, report: AuditReport) -> None:
     for rule, count in report.untimed.items():
         terminal.prose(f"{rule} was not applied to {counted(count, 'call')}, because the log states no times there.", style="yellow")
     for file in report.mixed:
-        terminal.prose(f"{where(file)} does not say which of several connections a call belongs to: AU105 and AU107 were not applied there.", style="yellow")
+        terminal.prose(f"{where(file)} does not say which of several connections a call belongs to: no rule was applied to those.", style="yellow")
     lint = report.lint
     style = "bold red" if lint.failed else "bold yellow" if lint.findings else "bold green"
     terminal.prose(lint.totals, style=style)
     if report.breaches and report.session is None:
         first = report.breaches[0]
-        terminal.line(Text(f"`errtriage rules {first.rule}` explains a rule; `--session {first.session}` tells that session in order.", "dim"))
+        terminal.line(Text(f"`errtriage rules {first.rule}` explains a rule; `--session {quote(first.session)}` tells that session in order.", "dim"))
 
 
 # A session as a story.
