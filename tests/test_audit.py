@@ -133,6 +133,10 @@ BROKEN: dict[str, tuple[list[Record], list[str]]] = {
         [call(0, 1, "contacts.get", contactId="c-1"), answer(50, 1, {"content": []}), note(60, 2), answer(99, 2, UNCERTAIN), note(999, 3, "k-2")],
         ["AU103"],
     ),
+    "a new key after a read of another kind of record": (
+        [note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "jobs.search", q="art"), answer(300, 2, {"content": []}), note(999, 3, "k-2")],
+        ["AU103"],
+    ),
     "a new key after a change of another record": (
         [note(0, 1), answer(99, 1, UNCERTAIN), note(200, 2, "k-5", "c-2"), answer(300, 2, COMPLETED), note(999, 3, "k-2")],
         ["AU103"],
@@ -152,6 +156,10 @@ BROKEN: dict[str, tuple[list[Record], list[str]]] = {
         ],
         ["AU105", "AU105"],
     ),
+    "on after an error with the code 401": (
+        [call(0, 1, "lookup", q="art"), error(99, 1, 401, "Unauthorized"), call(999, 2, "lookup", q="design")],
+        ["AU105"],
+    ),
     "another key after a hint": ([note(0, 1), answer(99, 1, hint(500)), note(2000, 2, "k-2")], ["AU106"]),
     "no key after a hint": ([note(0, 1), answer(99, 1, hint(500)), note(2000, 2, None)], ["AU106"]),
     "another key, and too soon": ([note(0, 1), answer(99, 1, hint(500)), note(200, 2, "k-2")], ["AU102", "AU106"]),
@@ -164,7 +172,7 @@ BROKEN: dict[str, tuple[list[Record], list[str]]] = {
             answer(99, 1, FIXED_TEXT),
             call(200, 2, "jobs.search", q="art"),
             answer(300, 2, {"content": []}),
-            call(999_999, 3, "meetings.get", id="m-1"),
+            call(3_600_099, 3, "meetings.get", id="m-1"),
         ],
         ["AU108"],
     ),
@@ -271,6 +279,49 @@ KEPT: dict[str, list[Record]] = {
         call(0, 1, "meetings.get", id="m-1"), answer(99, 1, FIXED_TEXT), {"time": at(500), "role": "user", "content": "Please try again."},
         call(999, 2, "meetings.get", id="m-1"),
     ],
+    "an excuse that looks like a message logged before": [
+        call(0, 1, "contacts.get", contactId="c-1"), answer(50, 1, {"content": []}), note(100, 2), answer(199, 2, UNCERTAIN),
+        call(300, 1, "contacts.get", contactId="c-1"), answer(350, 1, {"content": []}), note(999, 3, "k-2"),
+    ],
+    "what the tools are has changed": [
+        call(0, 1, "weather", town="Bonn"), error(99, 1, -32602, "Unknown tool"), notice(200, "notifications/tools/list_changed"), call(999, 2, "weather", town="Bonn"),
+    ],
+    "written down after the answer, and sent before": [
+        call(0, 1, "meetings.get", id="m-1"), answer(200, 1, FIXED_TEXT), call(100, 2, "meetings.get", id="m-1"),
+    ],
+    "masked arguments may have differed": [
+        call(0, 1, "meetings.get", id="***"), answer(99, 1, FIXED_TEXT), call(999, 2, "meetings.get", id="***"),
+    ],
+    "a client's own error to what its server asked": [
+        call(0, 1, "weather", town="Bonn"), request(10, 1, "sampling/createMessage", {"messages": []}), error(20, 1, -32601), answer(50, 1, {"content": []}),
+        call(999, 2, "weather", town="Bonn"),
+    ],
+    "an error told of once more, while another call waits": [
+        call(0, 1, "foo", a=1), error(50, 1, -32602, "bad"), call(99, 2, "bar", a=1), {"time": at(110), "msg": "MCP error -32602: bad"}, answer(200, 2, {"content": []}),
+        call(300, 3, "bar", a=1),
+    ],
+    "a refusal that a tool met elsewhere": [
+        call(0, 1, "fetch", url="https://a.example"),
+        answer(99, 1, {"content": [{"type": "text", "text": '{"type": "about:blank", "title": "Unauthorized", "status": 401, "detail": "no"}'}]}),
+        call(999, 2, "fetch", url="https://b.example"), answer(1099, 2, FIXED_TEXT),
+    ],
+    "a hint, and the change was withdrawn": [
+        note(0, 1), answer(99, 1, hint(500)), call(200, 2, "actions.cancel", operationId="op-7"),
+        answer(300, 2, result("cancelled", "cancelled", "OPERATION_CANCELLED")), note(2000, 3, "k-2"),
+    ],
+    "a hint, and much later": [note(0, 1), answer(99, 1, hint(500)), note(36_000_000, 2, "k-2")],
+    "the fixed text, hours later": [call(0, 1, "meetings.get", id="m-1"), answer(99, 1, FIXED_TEXT), call(3_600_100, 2, "meetings.get", id="m-1")],
+    "a read of the record by a name with its kind": [
+        note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "contacts.get", contactId="contacts/c-1"), answer(300, 2, {"content": []}), note(999, 3, "k-2"),
+    ],
+    "a read of several records": [
+        note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "contacts.list", contactIds=["c-0", "c-1"]), answer(300, 2, {"content": []}), note(999, 3, "k-2"),
+    ],
+    "pauses that have grown as far as they may": retries(1000, 2000, 2000),
+    "121 calls of which some are another service's": [
+        call(100 * n, n, *(("jobs.search",) if n % 5 else ("ovstorage_stat",)), q=f"page {n}") for n in range(300)
+    ],
+    "121 calls on one day, as far as the times say": [{**call(0, n, "jobs.search", q=f"page {n}"), "time": "2031-05-02"} for n in range(130)],
     "notifications and pings": [request(0, 1, "ping", {}), notice(5, "notifications/initialized"), answer(9, 1, {}), request(20, 2, "ping", {})],
     "an answer that nobody asked for": [answer(0, 5, failed("PermissionDenied")), call(99, 6, READ, **PLAN)],
 }  # fmt: skip
@@ -398,6 +449,40 @@ def test_with_a_contract_given_every_answer_is_judged_by_it() -> None:
     assert [each.rule for each in audit_of(text, contract="coffeechats").breaches] == ["AU107"]
 
 
+def test_in_a_capture_messages_count_by_their_times_and_answers_by_what_was_asked() -> None:
+    """Calls that ran side by side, a stream that was refused, and where in the capture a finding is."""
+
+    def entry(ms: int, took: int, number: int | None, status: int, body: Any = None, name: str = "a") -> Record:
+        asked = json.dumps(call(0, number, "meetings.get", id=name)["message"]) if number is not None else ""
+        text = "" if body is None else json.dumps({"jsonrpc": "2.0", "id": number, "result": body})
+        sent: Record = {"method": "POST" if asked else "GET", "url": "https://chats.example/mcp", "headers": [], "postData": {"text": asked}}
+        return {"startedDateTime": at(ms), "time": took, "request": sent, "response": {"status": status, "content": {"text": text}}}
+
+    def of(*entries: Record) -> list[tuple[str, str, str | None]]:
+        found = audit_of(json.dumps({"log": {"entries": entries}})).breaches
+        return [(each.rule, each.pointer, each.verdict.pointer if each.verdict else None) for each in found]
+
+    assert of(entry(0, 900, 1, 200, FIXED_TEXT), entry(100, 900, 2, 200, FIXED_TEXT)) == []
+    assert of(entry(0, 900, 1, 401), entry(100, 900, 2, 401, name="b")) == []
+    assert of(entry(0, 900, 1, 200, {"content": []}), entry(100, 5, None, 403), entry(2000, 9, 2, 200, {"content": []})) == []
+    later = [entry(0, 100, 1, 200, FIXED_TEXT), entry(5, 20, None, 200), entry(900, 100, 2, 200, FIXED_TEXT)]
+    assert of(*later) == [("AU108", "/log/entries/2", "/log/entries/0")]
+
+
+def test_access_that_was_granted_anew_is_seen() -> None:
+    def asked(number: int, credentials: str = "Bearer ***") -> str:
+        body = json.dumps(call(0, number, "jobs.search", q=f"{number}")["message"])
+        return f"POST /mcp HTTP/1.1\nHost: chats.example\nAuthorization: {credentials}\nContent-Type: application/json\n\n{body}\n\n"
+
+    refused = "HTTP/1.1 401 Unauthorized\nContent-Length: 0\n\n"
+    token = "POST /token HTTP/1.1\nHost: login.example\n\ngrant_type=refresh_token&refresh_token=x\n\nHTTP/1.1 200 OK\nContent-Length: 2\n\n{}\n\n"
+    same = "Bearer abc"
+    assert [each.rule for each in audit_of(asked(1, same) + refused + asked(2, same) + refused).breaches] == ["AU105"]
+    assert audit_of(asked(1, same) + refused + asked(2, "Bearer new") + refused).breaches == []
+    assert audit_of(asked(1) + refused + asked(2) + refused).breaches == []  # masked: which they were nobody can tell
+    assert audit_of(asked(1, same) + refused + token + asked(2, same) + refused).breaches == []
+
+
 def test_what_a_model_calls_is_traffic_though_its_messages_hold_those_before() -> None:
     def used(number: int) -> Record:
         return {"role": "assistant", "content": [{"type": "tool_use", "id": f"toolu_{number}", "name": "mcp__chats__meetings.get", "input": {"id": "m-1"}}]}
@@ -415,6 +500,56 @@ def test_what_a_model_calls_is_traffic_though_its_messages_hold_those_before() -
     assert [session.calls for session in found.sessions] == [2]
     told = log([{"messages": once}, {"messages": [*once, {"role": "user", "content": "Try once more."}, used(2)]}])
     assert audit_of(told).breaches == []
+    # A word in the same message as the result, and a word that was said before.
+    beside = {"role": "user", "content": [*answered(1)["content"], {"type": "text", "text": "Once more."}]}
+    assert audit_of(log([asked, used(1), beside, used(2)])).breaches == []
+    said = {"role": "user", "content": "Try it."}
+    assert audit_of(log([{"messages": [said, used(1), answered(1)]}, {"messages": [said, used(1), answered(1), said, used(2)]}])).breaches == []
+    # What a host calls for the model is not called twice.
+    wire = [call(0, 1, "meetings.get", id="m-1"), answer(99, 1, FIXED_TEXT)]
+    assert audit_of(log([*wire, {"messages": [asked, used(1), answered(1)]}])).breaches == []
+
+
+def test_other_makes_of_models_call_tools_too() -> None:
+    def called(number: int) -> Record:
+        function = {"name": READ, "arguments": json.dumps(PLAN)}
+        return {"role": "assistant", "tool_calls": [{"id": f"call_{number}", "type": "function", "function": function}]}
+
+    def answered(number: int) -> Record:
+        return {"role": "tool", "tool_call_id": f"call_{number}", "content": failed("PermissionDenied")["content"][0]["text"]}
+
+    assert [each.rule for each in audit_of(log([called(1), answered(1), called(2), answered(2)])).breaches] == ["AU101"]
+
+
+def test_servers_behind_a_models_prefix_are_others() -> None:
+    def used(number: int, server: str) -> Record:
+        return {"role": "assistant", "content": [{"type": "tool_use", "id": f"toolu_{number}", "name": f"mcp__{server}__{READ}", "input": PLAN}]}
+
+    def answered(number: int) -> Record:
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": failed("NotFound")["content"]}]}
+
+    assert audit_of(log([used(1, "live"), answered(1), used(2, "test"), answered(2)])).breaches == []
+    assert [each.session for each in audit_of(log([used(1, "live"), answered(1), used(2, "live"), answered(2)])).breaches] == ["live"]
+
+
+def test_messages_of_one_record_have_no_time_of_their_own() -> None:
+    """The time of a record with a history says when that was written, and nothing about the pauses in it."""
+    kept = [note(0, 1), answer(100, 1, hint(1000)), note(1200, 2), answer(1300, 2, COMPLETED)]
+    messages = [record["message"] for record in kept]
+    audit = audit_of(log([{"time": at(9000), "event": "session.end", "messages": messages}]))
+    assert (audit.breaches, audit.untimed) == ([], {"AU102": 1})
+    own = audit_of(log([{"time": at(9000), "event": "session.end", "messages": kept}]))
+    assert (own.breaches, own.untimed) == ([], {})
+    carried = "".join(json.dumps({"log": f"{line}\n", "stream": "stdout", "time": at(9000)}) + "\n" for line in with_arrows(kept).splitlines())
+    assert (audit_of(carried).breaches, audit_of(carried).untimed) == ([], {})
+
+
+def test_a_time_between_records_that_state_none_is_certain_where_the_call_was_already_too_late() -> None:
+    limit = "HTTP/1.1 429 Too Many Requests\nRetry-After: 30\nContent-Length: 0\n\n"
+    for later, rules in ((2000, ["AU102"]), (31_000, [])):
+        first, second = with_arrows([call(0, 1, "jobs.search", q="art"), call(later, 2, "jobs.search", q="art")]).splitlines()
+        audit = audit_of(f"{first}\n{limit}{second}\n")
+        assert ([each.rule for each in audit.breaches], bool(audit.untimed)) == (rules, not rules)
 
 
 @pytest.mark.parametrize(
@@ -483,6 +618,64 @@ def test_where_connections_are_mixed_rules_about_connections_are_not_applied() -
     audit = audit_of(log([*begin, call(50, 1, "jobs.search", q="art"), response(99, "401 Unauthorized"), call(300, 2, READ, **PLAN)]))
     assert audit.breaches == []
     assert audit.mixed == ["-"]
+
+
+def test_clients_that_nothing_tells_apart_are_not_blamed_for_one_another() -> None:
+    """Two handshakes and ids that run beside each other, or ids that are used again for something else."""
+    for method in ("initialize", "server/discover"):
+        begin = [each for _ in range(2) for each in (request(0, 0, method, {}), answer(5, 0, {"serverInfo": {"name": "x"}}))]
+        rest = [call(50, 3, READ, **PLAN), answer(60, 3, failed("PermissionDenied")), call(70, 2, READ, **PLAN), answer(80, 2, failed("PermissionDenied"))]
+        # The first call after the second handshake begins a session; an id that falls shows that there are two.
+        assert breaches([*begin, call(40, 1, STAT, **PLAN), answer(45, 1, stored(STAT)), *rest]) == [], method
+    used = [
+        call(0, 5, STAT, **PLAN),
+        answer(9, 5, stored(STAT)),
+        call(20, 6, READ, **PLAN),
+        answer(29, 6, failed("PermissionDenied")),
+        call(40, 5, READ, **PLAN),
+    ]
+    audit = audit_of(log(used))
+    assert (audit.breaches, audit.mixed) == ([], ["-"])
+
+
+def test_a_logger_and_a_header_name_no_session() -> None:
+    denied = [call(0, 1, READ, **PLAN), answer(99, 1, failed("PermissionDenied")), call(999, 2, READ, **PLAN)]
+    for before, behind in (
+        ("mcp.client.session: Sending", "mcp.client.session: Received"),
+        ("connection: out", "connection: in"),
+        ("server: ==>", "server: <=="),
+    ):
+        text = "".join(f"{each['time']} DEBUG {before if 'method' in each['message'] else behind} {json.dumps(each['message'])}\n" for each in denied)
+        assert [each.session for each in audit_of(text).breaches] == ["s1"], before
+    kept = [{"connection": "keep-alive", **each} for each in denied[:2]] + [{"connection": "close", **denied[2]}]
+    assert [each.session for each in breaches(kept)] == ["s1"]
+
+
+def test_an_approval_belongs_to_its_session() -> None:
+    """Answers with the same id in another session take nothing away from it."""
+    asked = request(200, 7, "elicitation/create", {"message": "Again?"})
+    one = [call(0, 1, READ, **PLAN), answer(100, 1, failed("PermissionDenied")), asked]
+    lines = [{"session": "a", **each} for each in one] + [{"session": "b", **call(250, 7, STAT, **PLAN)}, {"session": "b", **answer(260, 7, stored(STAT))}]
+    assert breaches([*lines, {"session": "a", **answer(900, 7, {"action": "accept"})}, {"session": "a", **call(950, 2, READ, **PLAN)}]) == []
+    assert len(breaches([*lines, {"session": "b", **answer(900, 7, {"action": "accept"})}, {"session": "a", **call(950, 2, READ, **PLAN)}])) == 1
+
+
+def test_of_two_keys_in_one_call_the_first_name_counts(run: Run) -> None:
+    def change(ms: int, number: int, key: str, other: str) -> Record:
+        return call(ms, number, "contacts.notes.update", contactId="c-1", idempotency_key=other, idempotencyKey=key)
+
+    text = log([change(0, 1, "k-1", "z-1"), answer(9, 1, UNCERTAIN), change(99, 2, "k-1", "z-2")])
+    for seed in ("0", "1", "2", "3"):
+        assert run("audit", "-", stdin=text, env={"PYTHONHASHSEED": seed}).returncode == 0
+
+
+def test_what_cannot_be_written_is_no_time_and_no_bug(run: Run) -> None:
+    deep: Any = 1
+    for _ in range(250):
+        deep = [deep]
+    text = log([{**note(0, 1), "time": "0001-01-01T00:00:00+23:59"}, answer(9, 1, hint(10)), call(99, 2, "deep", value=deep)])
+    for more in ((), ("--session", "s1")):
+        assert run("audit", *more, "-", stdin=text).returncode == 0
 
 
 def test_a_server_that_asks_is_no_client_that_calls() -> None:

@@ -20,7 +20,7 @@ from errtriage.inputs import is_url
 from errtriage.moments import Time
 from errtriage.redact import clean
 from errtriage.reports import FileReport, LintReport, Located
-from errtriage.traffic import NO_ID, Answer, Call, Change, Demand, Judge, Judgement, Message, Origin, Part, Settings, Spot, Withdrawal, Word, simple
+from errtriage.traffic import MASKED, NO_ID, Answer, Call, Change, Demand, Judge, Judgement, Message, Origin, Part, Settings, Spot, Withdrawal, Word, simple
 from errtriage.wording import Words, where
 from errtriage.wrappers import TOOL_USE
 
@@ -32,6 +32,8 @@ _FINE = 10_000
 #: Requests that a server makes of its client, and those that are no use of what the server offers.
 _OF_SERVERS = frozenset(("elicitation/create", "sampling/createMessage", "roots/list"))
 _HANDSHAKES = frozenset(("initialize", "server/discover"))
+#: After so long a pause, in microseconds, the same call is no further try but another time.
+_LONG = 3_600_000_000
 #: Outcomes that are counted as failures.
 _FAILURES = frozenset(("failure", "partial", "uncertain", "cancelled", "unrecognised"))
 #: How far the ids of one client may fall from one logged request to the next.
@@ -158,15 +160,16 @@ class _Open:
         self.gave_up: Spot | None = None
         #: What it may read.
         self.read: _Read | None = None
-        #: Whether an answer that named no call was taken for its.
+        #: Whether an answer that named no call was taken for its, and whether the call may be one that was logged again.
         self.guessed = False
+        self.echo = False
         #: Breaches that only the answer proves.
         self.held: list[tuple[Breach, _Standing]] = []
 
     @property
     def may_be_meant(self) -> bool:
         """Whether an answer that names no call may be of this one."""
-        return self.gave_up is None and not self.guessed
+        return self.gave_up is None and not self.guessed and not self.echo
 
 
 class _Read:
@@ -321,7 +324,7 @@ class Audit:
         #: What servers asked their clients, by ids of their own.
         self._asked: OrderedDict[Any, list[Spot]] = OrderedDict()
         #: Whether JSON-RPC calls were seen: then a model's messages only tell of them again.
-        self._wired = False
+        self._wired = self._modelled = False
         self._said: dict[bytes, int] = {}
         self._connections: OrderedDict[Origin, _Connection] = OrderedDict()
         self._sessions: dict[Any, Session] = {}
@@ -399,9 +402,17 @@ class Audit:
         # Ids are not used twice (MCP, Requests): a message that stands there again was logged again.
         mark = (id(connection.session), call.id, call.method, _signature(call), call.key)
         if not call.wired and self._is_known(mark):
-            self._note_step(connection, _Open(call, connection, self._number))  # or it is another one, which excuses what it may
+            self._again(connection, call)
             return
         self._new_call(_Open(call, self._in_order(connection, call), self._number))
+
+    def _again(self, connection: _Connection, call: Call) -> None:
+        """A message that was met before. Where it is another one all the same, it excuses what it may, and its answer counts."""
+        opened = _Open(call, connection, self._number)
+        opened.echo = True
+        self._note_step(connection, opened)
+        if not any(each.connection is connection for each in self._open.get(call.id, ())):
+            self._keep(opened)
 
     def _new_call(self, opened: _Open) -> None:
         """Hold a call against what was answered before it, and keep it until it is answered."""
@@ -419,7 +430,11 @@ class Audit:
         self._note_step(connection, opened)
         if connection.told and call.method not in _HANDSHAKES:
             self._tell(call.spot, "call", _shown(call, self._judge.triage.show), breaches=tuple(breaches))
-        self._open.setdefault(call.id, []).append(opened)
+        self._keep(opened)
+
+    def _keep(self, opened: _Open) -> None:
+        """Keep a call until it is answered."""
+        self._open.setdefault(opened.call.id, []).append(opened)
         self._order[self._number] = opened
         if len(self._order) > MOST_OPEN:
             _, oldest = self._order.popitem(last=False)
@@ -429,10 +444,12 @@ class Audit:
     def _counts(self, call: Call) -> bool:
         """Whether a call counts: those of a model do where there are no others, which they would tell of again."""
         if call.id[0] == TOOL_USE:
+            self._modelled |= not self._wired
             return not self._wired
         if not self._wired and call.method == "tools/call":
             self._wired = True
-            self._connections.clear()
+            if self._modelled:
+                self._connections.clear()
         return True
 
     def _is_known(self, mark: Any) -> bool:
@@ -498,9 +515,11 @@ class Audit:
         """The call that an answer is of; None where there is none, or where several could be meant."""
         if answer.id is NO_ID:
             candidates = list(islice((each for each in self._order.values() if each.may_be_meant and each.call.spot.origin.fits(answer.spot.origin)), 2))
-            # What no id says was answered may be told of once more.
+            if len(candidates) != 1:
+                return None
+            # That a wait was ended may be told of once more, after an answer that says of which call.
             told = any(judgement.gave_up for judgement in answer.judged) and any(each.gave_up for each in self._order.values())
-            return candidates[0] if len(candidates) == 1 and not told else None
+            return None if told else candidates[0]
         candidates = [each for each in self._open.get(answer.id, ()) if each.call.spot.origin.fits(answer.spot.origin)]
         exact = [each for each in candidates if each.call.spot.origin == answer.spot.origin]
         candidates = exact if len(candidates) > 1 and len(exact) == 1 else candidates
@@ -532,7 +551,7 @@ class Audit:
             self._forget(opened)
             self._note_late(opened, answer, judgement)
             return
-        counted = opened.guessed
+        counted = opened.guessed or opened.echo
         if judgement is not None and judgement.gave_up:
             opened.gave_up = answer.spot
             self._tell_held(opened)
@@ -544,7 +563,7 @@ class Audit:
         if not counted:
             connection.session.answers += 1
             connection.session.failures += judgement is not None and judgement.outcome in _FAILURES
-        if connection.told:
+        if connection.told and not opened.echo:
             self._tell(answer.spot, "answer", call.tool or call.method, judgement)
         self._settle(opened, answer, judgement)
 
@@ -597,7 +616,7 @@ class Audit:
             connection.standing.pop(signature, None)
             return
         standing = _Standing(opened, answer.spot, judgement, demands, self._number)
-        connection.session.verdicts += 1
+        connection.session.verdicts += not opened.echo
         if refused:
             connection.refused = standing
         if signature is not None:
@@ -705,7 +724,7 @@ class Audit:
             )
             if not standing.broken:
                 standing.broken = True
-                connection.session.broken += 1
+                connection.session.broken += not standing.call.echo
             gap = _gap(standing.spot.time, call.spot.time)
             if gap is not None:
                 between = gap // 1000
@@ -828,8 +847,10 @@ class Audit:
         return {"first_key": before, **({"key": key} if key is not None else {})}
 
     def _further_try(self, opened: _Open, standing: _Standing) -> dict[str, Any] | None:
-        """AU108: the same call after an answer that says nothing, without a person's word in between."""
-        return None if self._spoken_since(opened.connection, standing) else {}
+        """AU108: the same call within the hour after an answer that says nothing, without a person's word in between."""
+        if self._spoken_since(opened.connection, standing) or self._paused(opened, standing, _LONG):
+            return None
+        return {}
 
     def _after_refusal(self, opened: _Open) -> None:
         """AU105: a call on a connection whose credentials were refused; it is told when its answer does not show that they hold."""
@@ -837,8 +858,8 @@ class Audit:
         standing = connection.refused
         if standing is None or connection.mixed or connection.shared or self._spoken_since(connection, standing) or _is_before(call, standing):
             return
-        if call.credentials is not None and call.credentials != standing.call.call.credentials:
-            return
+        if call.credentials == MASKED or call.credentials != standing.call.call.credentials:
+            return  # others, or whether others nobody can tell
         demand = standing.demands["AU105"]
         opened.held.append((self._breach_of_refusal(opened, standing, demand), standing))
         connection.held.append(opened)

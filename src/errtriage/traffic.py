@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from math import isfinite
 from typing import Any, NamedTuple
 
 import orjson
@@ -21,7 +20,7 @@ import orjson
 from errtriage import inputs, jsontext, payloads
 from errtriage.boundaries import Lines
 from errtriage.contracts import Contract, Contracts, Shape, names_in, with_packs
-from errtriage.cuts import is_cut, plain
+from errtriage.cuts import plain
 from errtriage.markers import Search
 from errtriage.model import ASKED, POINTER, TOOK_MS, Context, Payload, Place
 from errtriage.moments import Time, time_of
@@ -41,6 +40,8 @@ _MOST_PAIRS, _LONGEST_VALUE, _SHOWN = 24, 300, 100
 #: What an id that nothing tells stands for, and that of an answer to something that was no call.
 NO_ID: Any = None
 NO_CALL: Any = ("no call", None)
+#: What stands for credentials of which only is known that there were some.
+MASKED = "masked"
 #: A word that says what stands behind it, as programs put them before a message; a logger's name says nothing.
 _SAID = re.compile(r"(?<![\w.])([A-Za-z][\w-]{2,30})(?:=|:(?=\S)|[\"']\s?[:=]\s?)[\"']?([^\s\"',;\])}|]{1,200})")
 #: How a host names the server in its log of all messages.
@@ -338,8 +339,8 @@ class Names:
                     self._read(member, found)
         if context.stream:
             found[3] = context.stream
-        if found[0] is None:
-            found[4] = _credentials(context)
+        if found[0] is None and (known := _credentials(context)) != MASKED:
+            found[4] = known
         return Origin(*found)
 
     def _read(self, record: Mapping[str, Any], found: list[str | None]) -> None:
@@ -391,6 +392,7 @@ class Reader:
         self._messages: list[Message] = []
         #: The response that the last answer was made of.
         self._response: Any = None
+        self._elided = False
         #: How often a person's words stood in the records that are read.
         self._words: dict[bytes, int] = {}
 
@@ -435,7 +437,9 @@ class Reader:
             if alone and (read := line_value(bytes(data[start:end]))) and self._plainly(line, read, calls, failing=failing):
                 continue
             text, replaced = inputs.decode(bytes(data[start:end]))
+            self._elided = "more item" in text  # as Node prints a long array: which items, nobody can tell
             self._take_all(self._triage.records(text, line, lossy=part.lossy or replaced), text, calls)
+            self._elided = False
             troubles += self._triage.troubles
         return troubles
 
@@ -518,7 +522,7 @@ class Reader:
             name = params.get("name")
             tool = name if method == "tools/call" and isinstance(name, str) else None
             arguments = params.get("arguments") if method == "tools/call" else {name: each for name, each in params.items() if name != "_meta"}
-            if context.truncated and is_cut(value):
+            if context.truncated or self._elided or (context.repaired and _has_gap(arguments)):
                 arguments = NO_ID
             elif arguments is None:
                 arguments = {}
@@ -691,9 +695,11 @@ def _only_message(value: dict[str, Any]) -> tuple[Any, tuple[Mapping[str, Any], 
 
 
 def _credentials(context: Context) -> str | None:
-    """What stands for the credentials of a request, where they were seen and are not masked."""
+    """What stands for the credentials of a request, where they were seen; MASKED where they are not all there."""
     given = next((record["authorization"] for record in context.around if isinstance(record.get("authorization"), str)), None)
-    return blake2b(given.encode("utf-8", "replace"), digest_size=12).hexdigest() if given and not _MASKED.search(given) else None
+    if not given:
+        return None
+    return MASKED if _MASKED.search(given) else blake2b(given.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def _digest(arguments: Mapping[str, Any]) -> bytes:
@@ -702,16 +708,16 @@ def _digest(arguments: Mapping[str, Any]) -> bytes:
         written = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
     except TypeError:  # an integer beyond 64 bits, or nested deeper than orjson writes
         return b""
-    if _MASKED.search(written.decode()) or (b"null" in written and _has_no_number(arguments)):
+    if _MASKED.search(written.decode()):
         return b""
     return blake2b(written, digest_size=12).digest()
 
 
-def _has_no_number(value: Any) -> bool:
-    """Whether a value holds NaN or an infinity, which JSON writes as null."""
+def _has_gap(value: Any) -> bool:
+    """Whether a value that was mended holds a null, which may stand for NaN or for what could not be read."""
     if isinstance(value, dict | list):
-        return any(map(_has_no_number, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, float) and not isfinite(value)
+        return any(map(_has_gap, value.values() if isinstance(value, dict) else value))
+    return value is None
 
 
 def _pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -112,6 +112,7 @@ class Peeler:
 
     def body(self, body: str, context: Context, depth: int = 0) -> Iterator[Payload]:
         """Yield the payloads of the body of the HTTP response that ``context`` knows, else the response itself."""
+        self._tell_renewal(context)
         found = False
         first: Any = None
         for record in payloads.records(body, words=self._words):
@@ -175,6 +176,12 @@ class Peeler:
     def _tell(self, kind: str, value: Mapping[str, Any], context: Context) -> None:
         if self._heard is not None:
             self._heard(kind, value, context)
+
+    def _tell_renewal(self, context: Context) -> None:
+        """A token was asked for and given (RFC 6749, 4: every request for one has a grant_type)."""
+        asked = str(context.around[-1].get(ASKED, "")) if self._heard is not None and context.around else ""
+        if "grant_type" in asked and context.http is not None and (context.http.status or 400) < 400:
+            self._tell(RENEWED, {}, context)
 
     def _tell_call(self, value: Mapping[str, Any], context: Context) -> None:
         if self._heard is not None and (is_tool_use(value) or is_function_call(value)):
@@ -246,8 +253,6 @@ class Peeler:
                 if isinstance(request.value, dict) and is_request(request.value):
                     self._note_call(request.value, asked)
             if each.http is not None:
-                if "grant_type" in each.asked and (each.http.status or 400) < 400:
-                    self._tell(RENEWED, value, asked)
                 answer = _decoded(each.body, asked)._replace(http=each.http, around=({**known, TOOK_MS: each.took_ms},))
                 yield from self.body(each.body, answer, depth + 1)
 
