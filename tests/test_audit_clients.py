@@ -126,9 +126,7 @@ def test_each_step_of_the_disobedient_client_is_found(run: Run, captures: Path, 
 
 
 @pytest.mark.parametrize("form", ["log", "jsonl", "har"])
-def test_calls_that_were_made_at_the_same_time_forbid_each_other_nothing(run: Run, captures: Path, form: str, request: pytest.FixtureRequest) -> None:
-    if form == "har":
-        request.applymarker(pytest.mark.xfail(strict=True, reason="an entry's answer counts before a call that was made earlier"))
+def test_calls_that_were_made_at_the_same_time_forbid_each_other_nothing(run: Run, captures: Path, form: str) -> None:
     status, report = audited(run, captures / f"parallel.{form}")
     assert (status, report["findings"], report["calls"]) == (0, [], 5)
 
@@ -141,10 +139,8 @@ def test_clients_in_one_log_are_told_apart(run: Run, captures: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["har", "http"])
-def test_clients_in_one_capture_of_http_are_told_apart(run: Run, captures: Path, form: str, request: pytest.FixtureRequest) -> None:
+def test_clients_in_one_capture_of_http_are_told_apart(run: Run, captures: Path, form: str) -> None:
     """By the session's id where the revision has one, else by what else tells clients apart: their credentials."""
-    if captures.name.startswith("2026"):
-        request.applymarker(pytest.mark.xfail(strict=True, reason="without sessions, a client is blamed for what another was answered"))
     path = captures / f"both.{form}"
     _, report = audited(run, path)
     assert steps(report) == [(wrong.rule, wrong.tool, wrong.code) for wrong, _ in expected_of(path)]

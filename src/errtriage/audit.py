@@ -227,7 +227,7 @@ class _Connection:
         self.ids: OrderedDict[int, None] = OrderedDict()
         #: Whether messages of several connections may be mixed in it.
         self.mixed = False
-        #: Whether several services answer, so that there must be several connections.
+        #: Whether several services answer in a log that tells no connections apart.
         self.shared = False
         self.renewed = 0
 
@@ -487,7 +487,7 @@ class Audit:
     def _learn(self, connection: _Connection, call: Call) -> None:
         connection.session.contracts |= self._tools.get(call.tool or "", set())
         services = sum("tools" in self._entries[name].data for name in connection.session.contracts)
-        connection.shared = services > 1
+        connection.shared = services > 1 and not any(connection.origin)
 
     def _note_step(self, connection: _Connection, opened: _Open) -> None:
         """Note what a call may come to for those that were answered before it."""
