@@ -30,12 +30,14 @@ from conversations import (
     with_arrows,
 )
 
-from errtriage.audit import Audit, Breach
+from errtriage.audit import Audit
+from errtriage.conduct import Breach
 from errtriage.contracts import bundled, own_conduct
 from errtriage.coverage import audited
+from errtriage.judge import Settings
 from errtriage.regions import Slice
 from errtriage.slices import Queue
-from errtriage.traffic import Settings, read_slice
+from errtriage.traffic import read_slice
 
 RULES = frozenset(rule["id"] for rule in own_conduct()["rules"])
 READ, WRITE, STAT = "ovstorage_read", "ovstorage_write", "ovstorage_stat"
@@ -754,10 +756,11 @@ def test_any_slice_size_finds_the_same(tmp_path: Any, size: int, monkeypatch: py
 
 
 def test_memory_is_bounded_by_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    from errtriage import audit as module
+    from errtriage import audit as auditing
+    from errtriage import connections
 
-    for name in ("MOST_OPEN", "MOST_STANDING", "MOST_CONNECTIONS"):
-        monkeypatch.setattr(module, name, 10)
+    monkeypatch.setattr(auditing, "MOST_OPEN", 10)
+    monkeypatch.setattr(connections, "MOST_STANDING", 10)
     unanswered = [call(n, n, READ, address=f"s3://b/{n}") for n in range(100)]
     answered = [each for n in range(100) for each in (call(n, n, READ, address=f"s3://b/{n}"), answer(n, n, failed("PermissionDenied")))]
     audit = audit_of(log(unanswered))

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from errtriage import payloads, proof
-from errtriage import traffic as traffic_of
-from errtriage.audit import Audit, Breach
+from errtriage.audit import Audit
+from errtriage.conduct import Breach
 from errtriage.contracts import Contract, Contracts, bundled, own_conduct, with_packs
 from errtriage.jsontext import plain
+from errtriage.judge import Settings as TrafficSettings
 from errtriage.knowledge import given_to
 from errtriage.model import Failure, Outcome, Payload, Verdict
 from errtriage.packs import Pack, read_file, within_bound
@@ -27,6 +28,7 @@ from errtriage.regions import Slice
 from errtriage.render.jsonl import document
 from errtriage.safety import Problem, parsed
 from errtriage.scan import Scanner, Settings
+from errtriage.traffic import read_slice
 from errtriage.verdicts import Judged, Triage
 
 _ADD = "Add an example to examples/ that does, or drop this."
@@ -289,11 +291,11 @@ def _conduct(contract: Contract, pack: Pack) -> Iterator[Problem]:
 
 def audited(traffic: str | list[dict[str, Any]], packs: tuple[Pack, ...] = ()) -> list[Breach]:
     """What is broken in an example of traffic."""
-    settings = traffic_of.Settings(packs=packs)
+    settings = TrafficSettings(packs=packs)
     audit = Audit(settings, frozenset(rule["id"] for rule in own_conduct()["rules"]))
     data = log_of(traffic)
     audit.open("-")
-    audit.add(traffic_of.read_slice((settings, Slice("-", 0, len(data), 0.0, data))))
+    audit.add(read_slice((settings, Slice("-", 0, len(data), 0.0, data))))
     audit.finish()
     return audit.breaches
 

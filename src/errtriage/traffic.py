@@ -11,7 +11,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -19,14 +19,14 @@ import orjson
 
 from errtriage import inputs, jsontext, payloads
 from errtriage.boundaries import Lines
-from errtriage.contracts import Contract, Contracts, Shape, names_in, with_packs
+from errtriage.contracts import Contracts
 from errtriage.cuts import plain
+from errtriage.judge import Judge, Settings
 from errtriage.markers import Search
+from errtriage.messages import MASKED, NO_CALL, NO_ID, Answer, Call, Change, Judgement, Message, Origin, Spot, Withdrawal, Word, simple
 from errtriage.model import ASKED, POINTER, TOOK_MS, Context, Payload, Place
-from errtriage.moments import Time, time_of
-from errtriage.packs import Pack
+from errtriage.moments import time_of
 from errtriage.regions import NEWLINE, TOO_LONG, Buffer, Data, Slice, any_in, hits, is_too_long, line_value, lines_around, without_codes
-from errtriage.verdicts import Judged, Triage
 from errtriage.wrappers import EMPTY, PERSON, RENEWED, TOOL_USE, Calls, is_request, is_rpc_response, rpc_key
 
 #: What marks traffic: messages of JSON-RPC, status lines, an SDK's errors, the tool calls of models, and what people say.
@@ -37,11 +37,6 @@ _MARKS = (
 #: How many arguments of a call are compared with those of another, how long their values may be, and how much of a call
 #: is shown, in characters.
 _MOST_PAIRS, _LONGEST_VALUE, _SHOWN = 24, 300, 100
-#: What an id that nothing tells stands for, and that of an answer to something that was no call.
-NO_ID: Any = None
-NO_CALL: Any = ("no call", None)
-#: What stands for credentials of which only is known that there were some.
-MASKED = "masked"
 #: A word that says what stands behind it, as programs put them before a message; a logger's name says nothing.
 _SAID = re.compile(r"(?<![\w.])([A-Za-z][\w-]{2,30})(?:=|:(?=\S)|[\"']\s?[:=]\s?)[\"']?([^\s\"',;\])}|]{1,200})")
 #: How a host names the server in its log of all messages.
@@ -55,135 +50,6 @@ _LONG_DIGITS = re.compile(rb"\d{19}")
 _MARKED = frozenset(b"><*")
 #: How hosts put the server's name before a tool's.
 _PREFIX = re.compile(r"mcp__((?:(?!__).)+)__")
-
-
-class Settings(NamedTuple):
-    """How traffic is read, as plain data that travels to workers."""
-
-    contract: str | None = None
-    redact: bool = True
-    #: Whether calls and verdicts are to be told, and not only counted.
-    story: bool = False
-    #: The packs beyond the bundled ones.
-    packs: tuple[Pack, ...] = ()
-
-
-class Origin(NamedTuple):
-    """What the log says about where a message belongs: the session, the connection, the server, the carrier's text, and
-    (where there is no session) what stands for the credentials.
-    """
-
-    session: str | None = None
-    connection: str | None = None
-    server: str | None = None
-    stream: str | None = None
-    credentials: str | None = None
-
-    def fits(self, other: Origin) -> bool:
-        """Whether nothing that both say contradicts."""
-        return all(mine is None or theirs is None or mine == theirs for mine, theirs in zip(self, other, strict=True))
-
-
-class Spot(NamedTuple):
-    """Where and when a message was written; lines count from 1 at the start of the slice, later of the input.
-
-    ``pointer`` leads to it in a capture that is one document.
-    """
-
-    line: int
-    time: Time | None
-    origin: Origin
-    pointer: str = ""
-
-
-class Call(NamedTuple):
-    """A request. ``digest`` is the same for equal arguments without the idempotency key; empty where they are not known."""
-
-    spot: Spot
-    id: Any
-    method: str
-    tool: str | None = None
-    digest: bytes = b""
-    key: str | None = None
-    #: The arguments that may name a record: names without case and separators, and values as text.
-    pairs: tuple[tuple[str, str], ...] = ()
-    #: What stands for the credentials that it carried, where those were seen.
-    credentials: str | None = None
-    shown: str = ""
-    #: Whether it goes on with what a person was asked for.
-    resumed: bool = False
-    #: Whether it was seen on the wire, where no message stands twice.
-    wired: bool = False
-
-
-class Demand(NamedTuple):
-    """What a contract demands after a verdict: the rule, whose entry it is, and its sentences."""
-
-    rule: str
-    contract: str
-    number: int
-    says: str
-    instead: str
-
-
-class Judgement(NamedTuple):
-    """What an answer came to, as far as what follows hangs on it. Delays are in ms."""
-
-    contract: str
-    shape: str
-    outcome: str
-    action: str
-    code: str | None
-    #: Of the transport, and not of what a tool met elsewhere.
-    http_status: int | None
-    correlation_id: str | None
-    demands: tuple[Demand, ...]
-    delay_ms: int | None = None
-    most_attempts: int | None = None
-    growing: bool = False
-    #: Whether the client itself ended its wait, so that the answer may still come.
-    gave_up: bool = False
-    summary: str = ""
-
-
-class Answer(NamedTuple):
-    """A response, or what else was the answer to a call; what is not judged yet waits for the name of its tool."""
-
-    spot: Spot
-    id: Any
-    judged: tuple[Judgement, ...] = ()
-    payloads: tuple[Payload, ...] = ()
-    #: What the server calls itself, and the contracts that a success was recognised by.
-    server: str | None = None
-    contracts: tuple[str, ...] = ()
-    #: What was decided, where the server had asked: by a person, or by the client itself.
-    decided: str | None = None
-
-
-class Withdrawal(NamedTuple):
-    """A client takes a call back: it does not wait for the answer any longer."""
-
-    spot: Spot
-    id: Any
-    reason: str = ""
-
-
-class Word(NamedTuple):
-    """A person said something. In a history ``digest`` is the same for the same words, the ``number``-th time there."""
-
-    spot: Spot
-    digest: bytes = b""
-    number: int = 1
-
-
-class Change(NamedTuple):
-    """Something changed that no call was seen to change: what the server offers or, if ``access``, who may call it."""
-
-    spot: Spot
-    access: bool = False
-
-
-Message = Call | Answer | Withdrawal | Word | Change
 
 
 class Part(NamedTuple):
@@ -212,99 +78,6 @@ class _Readers(threading.local):
 
 
 _READERS = _Readers()
-
-
-class Judge:
-    """Says what an answer came to, and what the contracts demand after it."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.contracts = with_packs(settings.packs)
-        forced = self.contracts.get(settings.contract) if settings.contract else None
-        self.triage = Triage(self.contracts, forced=forced, redact=settings.redact)
-        self._story = settings.story
-        self._entries = [(contract, number, entry) for contract in self.contracts for number, entry in enumerate(contract.conduct["rules"]) if "when" in entry]
-        self._gave_up = [(contract, contract.conduct["gave_up"]["when"]) for contract in self.contracts if "gave_up" in contract.conduct]
-
-    def judge(self, payload: Payload) -> Judgement:
-        """The judgement of one payload."""
-        judged = self.triage.judge(payload)
-        facts = {**judged.facts, "outcome": str(judged.outcome), "action": judged.leaf["action"]}
-        retry = judged.retry
-        if retry is not None and retry.delay_ms is not None:
-            facts["delay_ms"] = retry.delay_ms
-        identifier = self.triage.correlation(payload)
-        code = facts.get("code")
-        return Judgement(
-            contract=judged.contract.name,
-            shape=judged.shape.name,
-            outcome=facts["outcome"],
-            action=facts["action"],
-            code=self.triage.show(code) if isinstance(code, str) else None,
-            http_status=payload.context.http.status if payload.context.http else None,
-            correlation_id=identifier,
-            demands=tuple(self._demands(judged, facts, identifier, wired=payload.context.http is not None)),
-            delay_ms=retry.delay_ms if retry else None,
-            most_attempts=retry.max_attempts if retry else None,
-            growing=bool(retry and retry.backoff_ms),
-            gave_up=any(contract.name == judged.contract.name and contract.conditions.hold(when, facts) for contract, when in self._gave_up),
-            summary=self.triage.decide(payload).summary if self._story else "",
-        )
-
-    def _demands(self, judged: Judged, facts: Mapping[str, Any], identifier: str | None, *, wired: bool) -> Iterator[Demand]:
-        words = None
-        for contract, number, entry in self._entries:
-            # What a tool met elsewhere is no answer of the transport.
-            if not wired if entry.get("about") == "http" else contract.name != judged.contract.name:
-                continue
-            if (judged.unread and judged.unread & names_in(entry["when"])) or not contract.conditions.hold(entry["when"], facts):
-                continue
-            words = words or self.triage.words(judged, identifier)
-            yield Demand(entry["rule"], contract.name, number, words.say(entry["says"]) or "", words.say(entry["instead"]) or "")
-
-    def recognised(self, result: Any) -> tuple[str, ...]:
-        """The contracts with a budget for calls that a result is of, though nothing failed in it."""
-        found = []
-        for contract in self._budgeted:
-            for value in _values(result):
-                if any(shape.matches({"value": value}) for shape in _shapes_of_objects(contract)):
-                    found.append(contract.name)
-                    break
-        return tuple(found)
-
-    def may_be_recognised(self, written: bytes) -> bool:
-        """Whether a record has the members that some shape of those contracts must have."""
-        return any(all(name in written for name in names) for names in self._members)
-
-    @cached_property
-    def _members(self) -> list[list[bytes]]:
-        return [[name.encode() for name in shape.members] for contract in self._budgeted for shape in _shapes_of_objects(contract)]
-
-    @cached_property
-    def _budgeted(self) -> list[Contract]:
-        return [contract for contract in self.contracts if any("within_ms" in entry for entry in contract.conduct["rules"])]
-
-
-def _shapes_of_objects(contract: Contract) -> list[Shape]:
-    """The shapes that an object has by its members, which tell whose it is also where nothing failed."""
-    return [shape for shape in contract.shapes if "object" in shape.data["on"] and shape.members]
-
-
-def _values(result: Any) -> Iterator[dict[str, Any]]:
-    """The objects that a tool result carries, as far as they can be had without a search."""
-    if not isinstance(result, dict):
-        return
-    if isinstance(result.get("structuredContent"), dict):
-        yield result["structuredContent"]
-    content = result.get("content")
-    for block in content[:1] if isinstance(content, list) else ():
-        text = block.get("text") if isinstance(block, dict) else None
-        if isinstance(text, str) and text.startswith("{"):
-            try:
-                value = orjson.loads(text)
-            except ValueError:
-                continue
-            if isinstance(value, dict):
-                yield value
 
 
 class Names:
@@ -358,12 +131,6 @@ class Names:
             if kind is not None:
                 found[kind] = match[2]
         return Origin(*found)
-
-
-@lru_cache(4096)
-def simple(name: str) -> str:
-    """A name without case and separators, as names of ids are compared."""
-    return name.replace("-", "").replace("_", "").lower()
 
 
 class _Hits:

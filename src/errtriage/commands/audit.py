@@ -60,8 +60,8 @@ def audit(
     """
     from errtriage.audit import Audit, file_reports
     from errtriage.contracts import with_packs
+    from errtriage.judge import Settings
     from errtriage.rules import catalogue, conduct_catalogue
-    from errtriage.traffic import Settings
 
     project = project_here()
     packs = packs_in_use(pack, contract or project.contract)

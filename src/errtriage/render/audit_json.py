@@ -6,7 +6,9 @@ from typing import Any
 
 import orjson
 
-from errtriage.audit import AuditReport, Breach, Event, Session
+from errtriage.audit import AuditReport, Event
+from errtriage.conduct import Breach
+from errtriage.connections import Session
 from errtriage.moments import Time, written_time
 from errtriage.render import lint_json
 

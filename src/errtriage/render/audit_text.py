@@ -9,7 +9,9 @@ from typing import TextIO
 
 from rich.text import Text
 
-from errtriage.audit import AuditReport, Breach, Event, Late, Session
+from errtriage.audit import AuditReport, Event, Late
+from errtriage.conduct import Breach
+from errtriage.connections import Session
 from errtriage.delays import in_words
 from errtriage.model import Action, Outcome
 from errtriage.moments import Time, written_time
