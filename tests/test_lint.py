@@ -224,7 +224,7 @@ def test_a_baseline_excuses_what_is_known_and_nothing_else(run: Run, tmp_path: P
     log.write_text(BAD + "\n")
     written = run("lint", "--write-baseline", "known.json", "logs", cwd=tmp_path)
     assert (written.returncode, written.stdout) == (0, b"")
-    assert written.stderr == b"errtriage: 1 findings written to known.json; --baseline known.json excuses them from now on.\n"
+    assert written.stderr == b"errtriage: 1 finding written to known.json; --baseline known.json excuses them from now on.\n"
     log.write_text(f"{CLEAN}\n{BAD}\n")  # the line moved
     assert run("lint", "--baseline", "known.json", "logs", cwd=tmp_path).stdout == b"1 file, 2 payloads: no findings; 1 more in the baseline.\n"
     elsewhere = run("lint", "--baseline", str(tmp_path / "known.json"), str(log), cwd=CORPUS)
@@ -239,7 +239,7 @@ def test_what_is_gone_from_a_baseline_is_said(run: Run, tmp_path: Path) -> None:
     run("lint", "--write-baseline", "known.json", "a.json", cwd=tmp_path)
     (tmp_path / "a.json").write_text(CLEAN)
     done = run("lint", "--baseline", "known.json", "a.json", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, b"errtriage: 1 findings of the baseline are gone; --write-baseline known.json takes them out.\n")
+    assert (done.returncode, done.stderr) == (0, b"errtriage: 1 finding of the baseline is gone; --write-baseline known.json takes them out.\n")
 
 
 BROKEN_BASELINES = [
@@ -454,7 +454,7 @@ def test_what_was_not_looked_for_is_not_gone_from_a_baseline(run: Run, tmp_path:
     (tmp_path / "a.json").write_text(CLEAN)
     assert run("lint", "--baseline", "known.json", "b.json", cwd=tmp_path).stderr == b""
     assert run("lint", "--baseline", "known.json", "--select", "CC", ".", cwd=tmp_path).stderr == b""
-    assert run("lint", "--baseline", "known.json", ".", cwd=tmp_path).stderr.startswith(b"errtriage: 1 findings of the baseline are gone; ")
+    assert run("lint", "--baseline", "known.json", ".", cwd=tmp_path).stderr.startswith(b"errtriage: 1 finding of the baseline is gone; ")
 
 
 def test_a_baseline_is_no_capture_and_holds_behind_links(run: Run, tmp_path: Path) -> None:

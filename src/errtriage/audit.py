@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from errtriage.conduct import Breach, Conduct
+from errtriage.conduct import Breach, Conduct, shown_arguments
 from errtriage.connections import MOST_STANDING, Connection, Open, Session, Standing
 from errtriage.inputs import is_url
 from errtriage.judge import Judge, Settings
@@ -54,6 +54,7 @@ class Event(NamedTuple):
     time: Time | None
     side: str
     text: str
+    session: str
     judgement: Judgement | None = None
     breaches: tuple[Breach, ...] = ()
 
@@ -66,6 +67,7 @@ class Audit:
         #: The contract that every answer is judged by, if one was given: every connection speaks it.
         self._forced: set[str] = {settings.contract} if settings.contract else set()
         self.asked_for = session
+        self._general = {contract.name for contract in self._judge.contracts if contract.is_protocol}
         self._conduct = Conduct(self._judge.contracts, rules, self._judge.triage.show)
         self.breaches: list[Breach] = []
         self.late: list[Late] = []
@@ -73,6 +75,8 @@ class Audit:
         self.story: list[Event] = []
         #: Inputs in which connections could not be told apart.
         self.mixed: list[str] = []
+        #: How many answers could be of several calls.
+        self.unassigned = 0
         self.troubles: list[tuple[str, str]] = []
         self.skipped: list[tuple[str, str]] = []
         self.files: list[str] = []
@@ -134,6 +138,8 @@ class Audit:
         self._order: OrderedDict[int, Open] = OrderedDict()
         #: What servers asked their clients, by ids of their own.
         self._asked: OrderedDict[Any, list[Spot]] = OrderedDict()
+        #: How many answers are still to come that could be of several calls, by their ids.
+        self._unclear: dict[Any, int] = {}
         #: Whether JSON-RPC calls were seen: then a model's messages only tell of them again.
         self._wired = self._modelled = False
         self._said: OrderedDict[bytes, int] = OrderedDict()
@@ -182,7 +188,7 @@ class Audit:
             known = self._sessions[origin, renewed] = Session(label, self.files[-1])
             self.sessions.append(known)
             known.contracts |= self._forced
-        connection = Connection(known, origin, told=self.asked_for is not None and known.label == self.asked_for)
+        connection = Connection(known, origin, told=self.asked_for is not None and known.label.startswith(self.asked_for))
         connection.renewed = renewed
         return connection
 
@@ -243,7 +249,7 @@ class Audit:
             connection.held.append(opened)
         self._note_step(opened)
         if connection.told and call.method not in _HANDSHAKES:
-            self._tell(call.spot, "call", _shown(call, self._judge.triage.show), breaches=tuple(breaches))
+            self._tell(connection, Event(call.spot.line, call.spot.time, "call", _shown(call, self._judge.triage.show), "", None, tuple(breaches)))
         self._keep(opened)
 
     def _keep(self, opened: Open) -> None:
@@ -294,9 +300,15 @@ class Audit:
         connection.ids[number] = None
         if len(connection.ids) > MOST_STANDING:
             connection.ids.popitem(last=False)
-        if connection.mixed and self.files[-1] not in self.mixed:
-            self.mixed.append(self.files[-1])
+        if connection.mixed:
+            self._mix(connection)
         return connection
+
+    def _mix(self, connection: Connection) -> None:
+        """Note that messages of several connections are mixed in what looks like one."""
+        connection.mixed = True
+        if self.files[-1] not in self.mixed:
+            self.mixed.append(self.files[-1])
 
     def _learn(self, connection: Connection, call: Call) -> None:
         connection.session.contracts |= self._conduct.tools.get(call.tool or "", set())
@@ -324,6 +336,12 @@ class Audit:
         if len(candidates) > 1:
             for each in candidates:  # which of them was answered nobody can tell
                 self._forget(each)
+                self._mix(each.connection)
+            self._unclear[answer.id] = len(candidates)
+        if not candidates and self._unclear.get(answer.id):
+            self._unclear[answer.id] -= 1
+        if len(candidates) > 1 or (not candidates and answer.id in self._unclear):
+            self.unassigned += 1
         return candidates[0] if len(candidates) == 1 else None
 
     def _forget(self, opened: Open) -> None:
@@ -361,8 +379,8 @@ class Audit:
         if not counted:
             connection.session.answers += 1
             connection.session.failures += judgement is not None and judgement.outcome in _FAILURES
-        if connection.told and not opened.echo:
-            self._tell(answer.spot, "answer", call.named, judgement)
+        if connection.told and not opened.echo and call.method not in _HANDSHAKES:
+            self._tell(connection, Event(answer.spot.line, answer.spot.time, "answer", call.named, "", self._advised(connection, judgement)))
         self._settle(opened, answer, judgement)
 
     def _answers_server(self, answer: Answer) -> bool:
@@ -389,7 +407,7 @@ class Audit:
             connection.session.contracts |= {contract for contract in self._judge.contracts.names() if simple(contract) in name}
         connection.note(opened, self._number, changes=self._conduct.may_change(opened.call))
         if self._connections.get(connection.origin) not in (connection, None):
-            self._connections[connection.origin].mixed = True  # the one before it goes on beside it
+            self._mix(self._connections[connection.origin])  # the one before it goes on beside it
         if opened.read is not None:
             opened.read.number = self._number
             # Where nothing is stored, that was read.
@@ -421,8 +439,7 @@ class Audit:
         code = judgement.code if judgement else None
         late = Late(self.files[-1], connection.session.label, call.named, call.spot.line, gave_up, answer.spot.line, outcome, code)
         self.late.append(late)
-        if connection.told:
-            self._tell(answer.spot, "late", call.named, judgement)
+        self._tell(connection, Event(answer.spot.line, answer.spot.time, "late", call.named, "", judgement))
 
     def _withdrawal(self, withdrawal: Withdrawal) -> None:
         candidates = [each for each in self._open.get(withdrawal.id, ()) if each.call.spot.origin.fits(withdrawal.spot.origin)]
@@ -431,9 +448,8 @@ class Audit:
         opened = candidates[0]
         opened.gave_up = withdrawal.spot
         opened.connection.session.seen(withdrawal.spot)
-        if opened.connection.told:
-            text = f"{opened.call.named} {withdrawal.reason}".strip()
-            self._tell(withdrawal.spot, "withdrawn", text)
+        text = f"{opened.call.named} {withdrawal.reason}".strip()
+        self._tell(opened.connection, Event(withdrawal.spot.line, withdrawal.spot.time, "withdrawn", text, ""))
 
     def _change(self, change: Change) -> None:
         """Something changed without a call, or access was granted anew."""
@@ -455,8 +471,7 @@ class Audit:
         for connection in self._connections.values():
             if connection.origin.fits(word.spot.origin):
                 connection.spoken = self._number
-                if connection.told:
-                    self._tell(word.spot, "word", "")
+                self._tell(connection, Event(word.spot.line, word.spot.time, "word", "", ""))
 
     def _found(self, connection: Connection, breach: Breach) -> None:
         self.breaches.append(breach)
@@ -468,17 +483,25 @@ class Audit:
             connection = opened.connection
             standing.break_it()
             self._found(connection, breach)
-            if connection.told:
-                self._tell(opened.call.spot._replace(line=breach.line), "refused", opened.call.named, breaches=(breach,))
+            self._tell(connection, Event(breach.line, breach.time, "refused", opened.call.named, "", None, (breach,)))
         opened.held.clear()
 
-    def _tell(self, spot: Spot, side: str, text: str, judgement: Judgement | None = None, breaches: tuple[Breach, ...] = ()) -> None:
-        self.story.append(Event(spot.line, spot.time, side, text, judgement, breaches))
+    def _tell(self, connection: Connection, event: Event) -> None:
+        if connection.told:
+            self.story.append(event._replace(session=connection.session.label))
+
+    def _advised(self, connection: Connection, judgement: Judgement | None) -> Judgement | None:
+        """A judgement with the advice of the service that is known to answer, where a general contract recognised the answer."""
+        if judgement is None or judgement.contract in connection.session.contracts - self._general:
+            return judgement
+        own = next((each for each in self._conduct.demands(connection, judgement).values() if each.contract not in {judgement.contract, *self._general}), None)
+        return judgement._replace(summary=own.instead[:1].upper() + own.instead[1:]) if own else judgement
 
 
 def _shown(call: Call, show: Callable[[str], str]) -> str:
     """A call as the story tells it."""
-    return f"{call.named} {call.shown}".rstrip() + (f" under the key {show(call.key)}" if call.key is not None else "")
+    arguments = "" if call.arguments == "{}" else shown_arguments(call, show)
+    return f"{call.named} {arguments}".rstrip() + (f" under the key {show(call.key)}" if call.key is not None else "")
 
 
 class AuditReport(NamedTuple):
@@ -495,6 +518,8 @@ class AuditReport(NamedTuple):
     untimed: Mapping[str, int]
     #: Inputs of which it is not known which of several connections a call belongs to.
     mixed: tuple[str, ...]
+    #: How many answers could be of several calls.
+    unassigned: int
     lines: int
     bytes: int
     #: The session that was asked for, and its messages.
@@ -507,7 +532,9 @@ def located(breach: Breach) -> Located:
     related = None
     if breach.verdict is not None:
         related = (breach.verdict.line, f"the verdict: {breach.verdict.contract}, {breach.verdict.code or breach.verdict.outcome}")
-    return Located(breach.rule, breach.level, breach.file, breach.line, None, None, None, breach.pointer, breach.message, related=related)
+    return Located(
+        breach.rule, breach.level, breach.file, breach.line, None, None, None, breach.pointer, breach.message, related=related, identity=breach.identity
+    )
 
 
 def file_reports(audit: Audit) -> list[FileReport]:

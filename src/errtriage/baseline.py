@@ -92,7 +92,7 @@ def write(name: str, reports: Iterable[FileReport]) -> int:
 
 
 def _key(finding: Located, folder: Path) -> _Key:
-    return _file(finding.file, folder), finding.rule, finding.pointer, finding.message
+    return _file(finding.file, folder), finding.rule, finding.pointer if not finding.identity else "", finding.identity or finding.message
 
 
 def _file(name: str, folder: Path) -> str:

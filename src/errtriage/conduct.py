@@ -13,12 +13,16 @@ from typing import Any, NamedTuple
 from errtriage import delays
 from errtriage.connections import Connection, Open, Standing, gap_between, is_before, may_be_about
 from errtriage.contracts import Conditions, Contracts, own_conduct
-from errtriage.messages import MASKED, Call, Demand, Judgement
+from errtriage.messages import MASKED, Call, Demand, Judgement, simple
 from errtriage.moments import Time
 from errtriage.wording import Words
 
 #: Times written more finely than this, in microseconds, are taken as they stand when two pauses are compared.
 _FINE = 10_000
+#: How much of a call's arguments is shown, in characters.
+_SHOWN = 120
+#: Outcomes after which something may have been done.
+_OPEN_ENDED = frozenset(("uncertain", "partial"))
 #: After so long a pause, in microseconds, the same call is no further try but another time.
 _LONG = 3_600_000_000
 
@@ -51,6 +55,8 @@ class Breach(NamedTuple):
     time: Time | None
     session: str
     tool: str | None
+    #: What it was called with, ready to be shown and cut to a bounded length.
+    arguments: str
     contract: str
     what: str
     says: str
@@ -58,11 +64,19 @@ class Breach(NamedTuple):
     instead: str
     verdict: VerdictAt | None
     between_ms: int | None
+    #: The same for the same call in another capture, whatever its keys and times were.
+    identity: str = ""
 
     @property
     def message(self) -> str:
         """All of it in sentences, as formats show it that know only messages. The same wherever the lines moved."""
         return f"{self.what}. The contract: {self.says} ({self.source}). Instead: {self.instead}"
+
+
+def shown_arguments(call: Call, show: Callable[[str], str]) -> str:
+    """What a call was made with, without its key and of bounded length. It is redacted before it is cut."""
+    text = show(call.arguments)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 class Conduct:
@@ -78,6 +92,7 @@ class Conduct:
         self._conditions = Conditions()
         self._budgets = [(contract, number, entry) for contract in contracts for number, entry in enumerate(contract.conduct["rules"]) if "within_ms" in entry]
         self._kinds = {tool: f"{contract.name} {kind}" for contract in contracts for tool, kind in contract.conduct.get("kinds", {}).items()}
+        self._records = frozenset(simple(name) for contract in contracts for name in contract.conduct.get("records", ()))
         self._reading = {tool for contract in contracts for tool, kind in contract.data.get("tools", {}).items() if kind in contract.conduct.get("reads", ())}
         #: The contracts that know a tool.
         self.tools: dict[str, set[str]] = {}
@@ -144,6 +159,7 @@ class Conduct:
             if gap is not None:
                 between = gap // 1000
                 known["gap"] = delays.in_words(between)
+            known["outcome"] = judgement.outcome
             known["verdict"] = judgement.code or (f"HTTP {judgement.http_status}" if judgement.http_status else judgement.outcome)
         words = Words(known, self._show, lambda condition: self._conditions.hold(condition, known))
         contract = self._contracts[demand.contract]
@@ -158,6 +174,7 @@ class Conduct:
             call.spot.time,
             connection.session.label,
             call.tool,
+            shown_arguments(call, self._show),
             demand.contract,
             words.say(rule["message"]) or rule["what"],
             demand.says,
@@ -165,6 +182,7 @@ class Conduct:
             demand.instead,
             verdict,
             between,
+            f"{call.named} after {known.get('verdict', 'calls')} ({demand.contract}), arguments {call.digest.hex()[:12]}",
         )
 
     def _paused(self, opened: Open, standing: Standing, least: int = 0) -> bool:
@@ -179,7 +197,7 @@ class Conduct:
         call = standing.call.call
         reads = (read for read in connection.reads if read.number > standing.number and not read.failed and read.signature != call.signature)
         kind = self._kinds.get(call.tool or "")
-        return any(may_be_about(read.pairs, call.pairs) for read in reads if kind is None or self._kinds.get(read.tool or "") in (None, kind))
+        return any(may_be_about(read.pairs, call.pairs, self._records) for read in reads if kind is None or self._kinds.get(read.tool or "") in (None, kind))
 
     def _same_call_again(self, opened: Open, standing: Standing) -> dict[str, Any] | None:
         """AU101: nothing lies in between that the verdict asked for, or that may be it."""
@@ -192,7 +210,9 @@ class Conduct:
             "read": lambda: self._read_since(connection, standing),
             "new-key": lambda: call.key != standing.call.call.key,
         }
-        if connection.spoken_since(standing) or self._paused(opened, standing) or any(excuses[each]() for each in unless):
+        # Time heals what failed, and tells nothing about what may have been done.
+        healed = standing.judgement.outcome not in _OPEN_ENDED and self._paused(opened, standing)
+        if connection.spoken_since(standing) or healed or any(excuses[each]() for each in unless):
             return None
         return {}
 

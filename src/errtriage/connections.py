@@ -201,15 +201,17 @@ def is_before(call: Call, standing: Standing) -> bool:
 _NAMING = ("id", "ids", "uri", "url", "address", "path", "key", "ref", "name", "slug", "email", "number", "src", "dest", "prefix")
 
 
-def may_be_about(read: tuple[tuple[str, str], ...], pairs: tuple[tuple[str, str], ...]) -> bool:
+def may_be_about(read: tuple[tuple[str, str], ...], pairs: tuple[tuple[str, str], ...], records: frozenset[str] = frozenset()) -> bool:
     """Whether a read may be one of the record that other arguments name.
 
-    It is not where none of its values is one of theirs or leads to one, though both name something under the same name.
+    It is not where none of its values is one of theirs or leads to one, though both name something under the same name: one
+    that ends as names of ids and addresses do, or that a pack names (``records``).
     """
     values = {value for _, value in pairs}
     if any(value in values or _leads(value, values) for _, value in read):
         return True
-    return not any(name.endswith(_NAMING) for name in {name for name, _ in read} & {name for name, _ in pairs})
+    shared = {name for name, _ in read} & {name for name, _ in pairs}
+    return not (shared & records or any(name.endswith(_NAMING) for name in shared))
 
 
 def _leads(value: str, values: set[str]) -> bool:

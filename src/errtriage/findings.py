@@ -177,9 +177,10 @@ def inputs_of(paths: list[str], *ours: str | None) -> Listing:
 def write_down(write_baseline: str, reports: Sequence[FileReport], listing: Listing) -> int:
     """Write a baseline, and return the exit code."""
     from errtriage import baseline as baselines
+    from errtriage.wording import counted
 
     count = baselines.write(write_baseline, reports)
-    say(f"{count} findings written to {write_baseline}; --baseline {write_baseline} excuses them from now on.")
+    say(f"{counted(count, 'finding')} written to {write_baseline}; --baseline {write_baseline} excuses them from now on.")
     return 2 if listing.missing or any(report.failure for report in reports) else 0
 
 
@@ -187,11 +188,13 @@ def without_known(reports: list[FileReport], excused: Baseline | None, baseline:
     """The reports without what the baseline excuses, and how much that was; says what of it is gone."""
     if excused is None:
         return reports, 0
+    from errtriage.wording import counted
+
     before = sum(len(report.findings) for report in reports)
     reports = [excused.without_known(report) for report in reports]
     gone = excused.gone(reports, rules)
     if gone:
-        say(f"{gone} findings of the baseline are gone; --write-baseline {baseline} takes them out.")
+        say(f"{counted(gone, 'finding')} of the baseline {'is' if gone == 1 else 'are'} gone; --write-baseline {baseline} takes them out.")
     return reports, before - sum(len(report.findings) for report in reports)
 
 

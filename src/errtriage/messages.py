@@ -56,7 +56,8 @@ class Call(NamedTuple):
     pairs: tuple[tuple[str, str], ...] = ()
     #: What stands for the credentials that it carried, where those were seen.
     credentials: str | None = None
-    shown: str = ""
+    #: What it was called with but for the key, as JSON, if that is not too long to be kept.
+    arguments: str = ""
     #: Whether it goes on with what a person was asked for.
     resumed: bool = False
     #: Whether it was seen on the wire, where no message stands twice.

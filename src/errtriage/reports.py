@@ -37,6 +37,8 @@ class Located(NamedTuple):
     excerpt: Excerpt | None = None
     #: The line that the finding hangs on, and what stands there.
     related: tuple[int, str] | None = None
+    #: By what it is known again in another run; by its message, where there is nothing.
+    identity: str = ""
 
 
 class FileReport(NamedTuple):
@@ -64,6 +66,11 @@ class LintReport(NamedTuple):
     packs: Mapping[str, str] = {}
     #: What was looked at, as it is counted.
     unit: str = "payload"
+
+    @property
+    def command(self) -> str:
+        """The command whose report it is."""
+        return "audit" if self.unit == "call" else "lint"
 
     @property
     def findings(self) -> list[Located]:

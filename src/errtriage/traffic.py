@@ -17,26 +17,27 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from errtriage import inputs, jsontext, payloads
+from errtriage import inputs, jsontext, payloads, places
 from errtriage.boundaries import Lines
 from errtriage.contracts import Contracts
-from errtriage.cuts import plain
 from errtriage.judge import Judge, Settings
 from errtriage.markers import Search
 from errtriage.messages import MASKED, NO_CALL, NO_ID, Answer, Call, Change, Judgement, Message, Origin, Spot, Withdrawal, Word, simple
 from errtriage.model import ASKED, POINTER, TOOK_MS, Context, Payload, Place
 from errtriage.moments import time_of
+from errtriage.places import outermost
+from errtriage.pointers import pointer_parts
 from errtriage.regions import NEWLINE, TOO_LONG, Buffer, Data, Slice, any_in, hits, is_too_long, line_value, lines_around, without_codes
-from errtriage.wrappers import EMPTY, PERSON, RENEWED, TOOL_USE, Calls, is_request, is_rpc_response, rpc_key
+from errtriage.wrappers import EMPTY, PERSON, RENEWED, RESULT, TOOL_USE, Calls, is_request, is_rpc_response, rpc_key
 
 #: What marks traffic: messages of JSON-RPC, status lines, an SDK's errors, the tool calls of models, and what people say.
 _MARKS = (
     "jsonrpc", "HTTP/1.0 ", "HTTP/1.1 ", "HTTP/2 ", "HTTP/2.0 ", "HTTP/3 ", "MCP error ", "tool_use", "tool_result", "tool_call", "function_call",
     '"role":"user"', '"role": "user"',
 )  # fmt: skip
-#: How many arguments of a call are compared with those of another, how long their values may be, and how much of a call
-#: is shown, in characters.
-_MOST_PAIRS, _LONGEST_VALUE, _SHOWN = 24, 300, 100
+#: How many arguments of a call are compared with those of another, how long their values may be, and how long arguments
+#: may be to be kept for showing, in characters.
+_MOST_PAIRS, _LONGEST_VALUE, _KEPT = 24, 300, 1000
 #: A word that says what stands behind it, as programs put them before a message; a logger's name says nothing.
 _SAID = re.compile(r"(?<![\w.])([A-Za-z][\w-]{2,30})(?:=|:(?=\S)|[\"']\s?[:=]\s?)[\"']?([^\s\"',;\])}|]{1,200})")
 #: How a host names the server in its log of all messages.
@@ -160,6 +161,8 @@ class Reader:
         #: The response that the last answer was made of.
         self._response: Any = None
         self._elided = False
+        #: Where the capture that is read stands in its text.
+        self._capture: Place | None = None
         #: How often a person's words stood in the records that are read.
         self._words: dict[bytes, int] = {}
 
@@ -251,9 +254,20 @@ class Reader:
     def _take_all(self, records: Iterable[payloads.Record], text: str, calls: Calls) -> None:
         before = len(self._messages)
         self._words.clear()
+        self._capture = None
         for payload in self._triage.find(records, text, calls, self._hear):
             self._answer(payload)
-        self._messages[before:] = _in_order(self._messages[before:])
+        self._messages[before:] = _in_order(self._placed(text, self._messages[before:]))
+
+    def _placed(self, text: str, messages: list[Message]) -> list[Message]:
+        """The messages with the lines of their entries, where they are those of a capture."""
+        pointers = list(dict.fromkeys(message.spot.pointer for message in messages if message.spot.pointer))
+        if not pointers or self._capture is None:
+            return messages
+        place, line = self._capture, self._capture.line
+        spans = places.locate(text, [(place, places.Wanted(place.root, pointer_parts(pointer))) for pointer in pointers])
+        lines = {pointer: line + text.count("\n", place.start, span.start) for pointer, span in zip(pointers, spans, strict=True) if span is not None}
+        return [message._replace(spot=message.spot._replace(line=lines.get(message.spot.pointer, message.spot.line))) for message in messages]
 
     def _hear(self, kind: str, value: Mapping[str, Any], context: Context) -> None:
         """Take what is passed beside payloads."""
@@ -262,6 +276,10 @@ class Reader:
                 self._success(value, context)
         elif kind == TOOL_USE:
             self._tool_use(value, context)
+        elif kind == RESULT:
+            identifier = _result_id(value)
+            if identifier is not None:
+                self._messages.append(Answer(self._spot(context, None), (TOOL_USE, identifier)))
         elif kind == PERSON:
             self._word(value, context)
         elif kind == RENEWED:
@@ -323,24 +341,16 @@ class Reader:
         keys = self._names.keys(tool)
         key = None
         digest = b""
+        written = ""
         pairs: tuple[tuple[str, str], ...] = ()
         if isinstance(arguments, dict):
             key = next((str(arguments[name]) for name in keys if isinstance(arguments.get(name), str | int)), None)
             rest = {name: value for name, value in arguments.items() if name not in keys}
-            digest = _digest(rest)
+            written = _written(rest)
+            digest = _digest(written)
             pairs = tuple(_pairs(rest))
-        shown = self._brief(arguments, keys) if self._settings.story else ""
         name = None if tool is None else self._triage.shown(tool)
-        return Call(spot, identifier, method, name, digest, key, pairs, shown=shown)
-
-    def _brief(self, arguments: Any, keys: tuple[str, ...]) -> str:
-        """What a call was made with, as far as it is shown; its key is shown apart, for it is no secret."""
-        rest = {name: value for name, value in arguments.items() if name not in keys} if isinstance(arguments, dict) else arguments
-        try:
-            text = self._triage.show(orjson.dumps(plain(rest), default=str, option=orjson.OPT_NON_STR_KEYS).decode()) if rest else ""
-        except TypeError:  # deeper than orjson writes
-            return "…"
-        return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+        return Call(spot, identifier, method, name, digest, key, pairs, arguments=written if len(written) <= _KEPT else "")
 
     def _success(self, value: Mapping[str, Any], context: Context, written: bytes | None = None) -> None:
         """An answer in which nothing was found that failed; ``written`` is the record as it stands in the log, if it does."""
@@ -388,7 +398,8 @@ class Reader:
         time = time_of(context, value, self._modified)
         pointer = ""
         for record in context.around:
-            pointer = record.get(POINTER, pointer)
+            if POINTER in record:
+                pointer, self._capture = record[POINTER], outermost(context.place)
             if TOOK_MS in record and time is not None:  # a capture says when an exchange began; its answer was there so much later
                 time = time._replace(at=time.at + round(record[TOOK_MS] * 1000))
         return Spot(context.place.line, time, self._names.origin(context), pointer)
@@ -433,10 +444,15 @@ def _answered(payload: Payload) -> tuple[Any, Any]:
         if ASKED in record:
             return _asked_id(record[ASKED]), context.http
         if record is result or record.get("role") == "tool" or str(record.get("type")).endswith("_output"):
-            identifier = next((record[name] for name in _RESULT_IDS if isinstance(record.get(name), str)), None)
+            identifier = _result_id(record)
             if identifier is not None:
                 return (TOOL_USE, identifier), record
     return NO_ID, None
+
+
+def _result_id(record: Mapping[str, Any]) -> str | None:
+    """The id of the tool call that a result names."""
+    return next((record[name] for name in _RESULT_IDS if isinstance(record.get(name), str)), None)
 
 
 def _asked_id(text: str) -> Any:
@@ -469,15 +485,17 @@ def _credentials(context: Context) -> str | None:
     return MASKED if _MASKED.search(given) else blake2b(given.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
-def _digest(arguments: Mapping[str, Any]) -> bytes:
-    """The same for equal arguments, in whatever order their members stand; empty where it is not known what was sent."""
+def _written(arguments: Mapping[str, Any]) -> str:
+    """Arguments as JSON, the same in whatever order their members stand; empty where they cannot be written."""
     try:
-        written = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+        return orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:  # an integer beyond 64 bits, or nested deeper than orjson writes
-        return b""
-    if _MASKED.search(written.decode()):
-        return b""
-    return blake2b(written, digest_size=12).digest()
+        return ""
+
+
+def _digest(written: str) -> bytes:
+    """The same for equal arguments; empty where it is not known what was sent."""
+    return b"" if not written or _MASKED.search(written) else blake2b(written.encode(), digest_size=12).digest()
 
 
 def _has_gap(value: Any) -> bool:

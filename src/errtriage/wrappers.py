@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Listener = Callable[[str, Mapping[str, Any], Context], None]
 
 #: What a listener is told about.
-REQUEST, EMPTY, TOOL_USE, PERSON, RENEWED = "request", "empty", "tool-use", "person", "renewed"
+REQUEST, EMPTY, RESULT, TOOL_USE, PERSON, RENEWED = "request", "empty", "result", "tool-use", "person", "renewed"
 
 
 class Peeler:
@@ -326,6 +326,7 @@ class Peeler:
             yield payload
         else:
             self._stranger(value, context)
+            self._tell(RESULT, value, context)
 
     def _answer(self, value: dict[str, Any], texts: Iterable[str], context: Context) -> Payload | None:
         """The tool result as one answer: its structured content, or a JSON object in its texts, beside its ``_meta``."""

@@ -39,7 +39,7 @@ _NAMED = 10
 def audit(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders and globs; - for standard input.")],
     format: Annotated[Format, format_option(Format, "text, json, sarif, junit or github.")] = Format.TEXT,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Tell this session in order, and audit only it.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Tell this session in order, and audit only it; the begin of its id will do.")] = None,
     select: Annotated[list[str] | None, select_option()] = None,
     ignore: Annotated[list[str] | None, ignore_option()] = None,
     fail_on: Annotated[Level | None, fail_on_option()] = None,
@@ -112,10 +112,14 @@ def _run(found: Any, settings: Any, files: Sequence[str], workers: int | None) -
 
 def _only(found: Any, session: str) -> None:
     """Leave only one session. Raises Failure where there is none of this name."""
-    labels = list(dict.fromkeys(each.label for each in found.sessions))
-    if session not in labels:
+    labels = list(dict.fromkeys(each.label for each in found.sessions if each.calls))
+    meant = [session] if session in labels else [label for label in labels if session and label.startswith(session)]
+    if len(meant) != 1:
         named = ", ".join(labels[:_NAMED]) + (f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else "")
-        raise Failure(f"There is no session {session!r}.", f"Sessions: {named}." if labels else "No call was found.")
+        what = f"Several sessions begin with {session!r}." if meant else f"There is no session {session!r}."
+        raise Failure(what, f"Sessions: {named}." if labels else "No call was found.")
+    (session,) = meant
+    found.story = [each for each in found.story if each.session == session]
     found.sessions = [each for each in found.sessions if each.label == session]
     found.breaches = [each for each in found.breaches if each.session == session]
     found.late = [each for each in found.late if each.session == session]
@@ -130,7 +134,7 @@ def _say(found: Any, reports: Sequence[Any]) -> None:
             say(f"{where(report.file)}: {trouble}.")
         if report.failure:
             say(report.failure)
-        elif not report.payloads and found.read_files:
+        elif not report.payloads and found.asked_for is None:
             say(f"{where(report.file)}: no call of a client was found in it.")
 
 
@@ -149,6 +153,7 @@ def _report(found: Any, reports: list[Any], chosen: Any, known: int, packs: Any)
         tuple(found.late),
         dict(sorted(found.untimed.items())),
         tuple(found.mixed),
+        found.unassigned,
         found.lines,
         found.bytes,
         found.asked_for,

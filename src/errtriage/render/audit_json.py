@@ -34,6 +34,7 @@ def document(report: AuditReport) -> dict[str, Any]:
         "late_answers": [each._asdict() for each in report.late],
         "not_applied": [{"rule": rule, "reason": "the log states no times", "calls": count} for rule, count in report.untimed.items()],
         "mixed": list(report.mixed),
+        "unassigned": report.unassigned,
         "unread": lint["unread"],
     }
     if report.session is not None:
@@ -47,6 +48,7 @@ def _breach(breach: Breach) -> dict[str, Any]:
         "session": breach.session,
         "contract": breach.contract,
         "tool": breach.tool,
+        "arguments": breach.arguments,
         "time": _time(breach.time),
         "verdict": None if verdict is None else {**verdict._asdict(), "time": _time(verdict.time)},
         "between_ms": breach.between_ms,

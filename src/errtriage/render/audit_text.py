@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from shlex import quote
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.text import Text
 
@@ -20,8 +21,14 @@ from errtriage.render.terminal import Terminal
 from errtriage.render.words import ACTIONS, LABELS, OUTCOMES
 from errtriage.wording import counted, where
 
-#: How many findings like one another are shown one after the other, and how many sessions.
-_ALIKE, _SESSIONS = 3, 20
+#: How many places of findings like one another are listed, and how many sessions are shown.
+_PLACES, _SESSIONS = 8, 20
+#: From so many findings on, a list of what was broken stands before them.
+_MANY = 4
+#: The rules from the one whose breach does most harm to the one whose does least.
+_HARM = ("AU103", "AU106", "AU101", "AU105", "AU108", "AU102", "AU104", "AU107")
+#: How often the same call and answer is told before the rest is only counted.
+_TOLD = 3
 #: How wide the words before a line of a finding are.
 _LABEL = 10
 
@@ -32,6 +39,7 @@ def render(report: AuditReport, stream: TextIO, *, color: bool, width: int | Non
     if report.session is not None:
         _story(terminal, report)
     else:
+        _digest(terminal, report)
         for file, breaches in groupby(report.breaches, key=lambda each: each.file):
             _file(terminal, file, list(breaches))
         _late(terminal, report.late)
@@ -39,20 +47,35 @@ def render(report: AuditReport, stream: TextIO, *, color: bool, width: int | Non
     _ending(terminal, report)
 
 
+def _digest(terminal: Terminal, report: AuditReport) -> None:
+    """Where there is much, what it is: the rules that were broken, the worst first."""
+    if len(report.breaches) < _MANY:
+        return
+    counts = Counter(breach.rule for breach in report.breaches)
+    widest = len(f"{max(counts.values()):,}")
+    for rule in sorted(counts, key=lambda each: _HARM.index(each) if each in _HARM else len(_HARM)):
+        terminal.line(Text.assemble((f"{counts[rule]:>{widest},} ", "bold red"), (f"{rule}  ", "bold"), str(report.lint.rules[rule]["what"])))
+    terminal.line()
+
+
 def _file(terminal: Terminal, file: str, breaches: list[Breach]) -> None:
     terminal.line(Text(where(file), "bold underline"))
     widest = max(len(str(each.line)) for each in breaches)
-    for _, alike in groupby(breaches, key=_alike):
-        several = list(alike)
-        for breach in several[:_ALIKE]:
-            _breach(terminal, breach, widest)
-        if len(several) > _ALIKE:
-            terminal.line(Text(f"  {'…':>{widest}}  and {len(several) - _ALIKE} more like it, up to line {several[-1].line}", "dim"))
+    groups: dict[tuple[str | None, ...], list[Breach]] = {}
+    for breach in breaches:
+        groups.setdefault(_alike(breach), []).append(breach)
+    for first, *others in groups.values():
+        _breach(terminal, first, widest)
+        if others:
+            more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
+            lines = ", ".join(f"{each.line}" for each in others[:_PLACES])
+            terminal.prose(f"The same again in line{'' if len(others) == 1 else 's'} {lines}{more}.", indent=widest + 4, style="bold")
     terminal.line()
 
 
 def _alike(breach: Breach) -> tuple[str | None, ...]:
-    return breach.rule, breach.contract, breach.session, breach.tool, breach.verdict.code if breach.verdict else None
+    called = breach.arguments if breach.rule != "AU105" else None  # whatever is called after a 401
+    return breach.rule, breach.contract, breach.session, breach.tool if called is not None else None, called, breach.verdict.code if breach.verdict else None
 
 
 def _breach(terminal: Terminal, breach: Breach, widest: int) -> None:
@@ -69,6 +92,8 @@ def _breach(terminal: Terminal, breach: Breach, widest: int) -> None:
     )
     indent = widest + 4
     terminal.prose(_sentence(breach.what), indent=indent)
+    if breach.arguments:
+        _detail(terminal, "call", breach.arguments, indent, "")
     _details(terminal, breach, indent)
 
 
@@ -127,6 +152,8 @@ def _sessions(terminal: Terminal, sessions: Sequence[Session]) -> None:
 def _ending(terminal: Terminal, report: AuditReport) -> None:
     for rule, count in report.untimed.items():
         terminal.prose(f"{rule} was not applied to {counted(count, 'call')}, because the log states no times there.", style="yellow")
+    if report.unassigned:
+        terminal.prose(f"{counted(report.unassigned, 'answer')} could be of several calls, because ids are used by several clients.", style="yellow")
     for file in report.mixed:
         terminal.prose(f"{where(file)} does not say which of several connections a call belongs to: no rule was applied to those.", style="yellow")
     lint = report.lint
@@ -148,18 +175,48 @@ def _story(terminal: Terminal, report: AuditReport) -> None:
     widest = max((len(str(event.line)) for event in report.story), default=1)
     indent = widest + 2 + (14 if any(event.time for event in report.story) else 0)
     before: Time | None = None
-    for event in sorted(report.story, key=lambda each: each.line):
-        lead = f"{event.line:>{widest}}  {_clock(event.time, before):<{indent - widest - 2}}"
-        for number, (mark, text, style) in enumerate(_told(event)):
-            terminal.prose(text, indent=indent + len(mark), first=(lead if not number else " " * indent) + mark, mark="dim", style=style)
-        identifier = event.judgement.correlation_id if event.judgement else None
-        if identifier:
-            terminal.line(Text.assemble(" " * (indent + 2), ("quote ", "dim"), identifier))
-        for breach in event.breaches:
-            terminal.prose(f"{breach.rule} {_sentence(breach.what)}", indent=indent + 4, first=f"{' ' * indent}  ✗ ", mark="bold red", style="bold red")
-            _details(terminal, breach, indent + 4, told=True)
-        before = event.time or before
+    events = sorted(report.story, key=lambda each: each.line)
+    number = 0
+    while number < len(events):
+        same = _repeated(events, number)
+        for event in events[number : number + 2 * min(same, _TOLD)] if same else events[number : number + 1]:
+            _event(terminal, event, before, widest, indent)
+            before = event.time or before
+        number += 2 * same if same else 1
+        if same > _TOLD:
+            before = events[number - 1].time or before
+            more = f"the same call and answer {same - _TOLD:,} times more, up to line {events[number - 1].line}"
+            terminal.prose(more, indent=indent + 2, first=f"{' ' * indent}… ", mark="dim", style="bold")
     terminal.line()
+
+
+def _repeated(events: Sequence[Event], start: int) -> int:
+    """How often a call and its answer come one after the other from there on, each time the same; 0 where they do not."""
+    count = 0
+    first = [_plainly(event) for event in events[start : start + 2]]
+    if len(first) < 2 or events[start].side != "call" or events[start + 1].side != "answer":
+        return 0
+    while [_plainly(event) for event in events[start + 2 * count : start + 2 * count + 2]] == first:
+        count += 1
+    return count if count > _TOLD else 0
+
+
+def _plainly(event: Event) -> tuple[Any, ...]:
+    code = event.judgement.code if event.judgement else None
+    outcome = event.judgement.outcome if event.judgement else None
+    return event.side, event.text, outcome, code, tuple(breach.rule for breach in event.breaches)
+
+
+def _event(terminal: Terminal, event: Event, before: Time | None, widest: int, indent: int) -> None:
+    lead = f"{event.line:>{widest}}  {_clock(event.time, before):<{indent - widest - 2}}"
+    for number, (mark, text, style) in enumerate(_told(event)):
+        terminal.prose(text, indent=indent + len(mark), first=(lead if not number else " " * indent) + mark, mark="dim", style=style)
+    identifier = event.judgement.correlation_id if event.judgement and event.judgement.outcome != Outcome.SUCCESS else None
+    if identifier:
+        terminal.line(Text.assemble(" " * (indent + 2), ("quote ", "dim"), identifier))
+    for breach in event.breaches:
+        terminal.prose(f"{breach.rule} {_sentence(breach.what)}", indent=indent + 4, first=f"{' ' * indent}  ✗ ", mark="bold red", style="bold red")
+        _details(terminal, breach, indent + 4, told=True)
 
 
 def _told(event: Event) -> Iterator[tuple[str, str, str]]:
@@ -172,7 +229,7 @@ def _told(event: Event) -> Iterator[tuple[str, str, str]]:
         yield "· ", "a person had a say", "bold"
     elif event.side == "refused":
         yield "· ", f"no answer shows that {event.text} was let in again", ""
-    elif event.judgement is None:
+    elif event.judgement is None or event.judgement.outcome == Outcome.SUCCESS:
         late = " after all: what the client gave up was carried out" if event.side == "late" else ""
         yield "← ", f"{event.text}: answered{late}", "green"
     else:

@@ -31,4 +31,4 @@ def document(report: LintReport) -> dict[str, Any]:
 
 def plain(finding: Located) -> dict[str, Any]:
     """A finding as plain data."""
-    return {name: value for name, value in finding._asdict().items() if name not in ("excerpt", "related")}
+    return {name: value for name, value in finding._asdict().items() if name not in ("excerpt", "related", "identity")}

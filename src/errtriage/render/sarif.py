@@ -26,6 +26,7 @@ def document(report: LintReport) -> dict[str, Any]:
     numbers = {rule: i for i, rule in enumerate(report.rules)}
     run = {
         "tool": {"driver": {"name": "errtriage", "semanticVersion": __version__, "rules": [_rule(each) for each in report.rules.values()]}},
+        "automationDetails": {"id": f"errtriage/{report.command}/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {
@@ -65,7 +66,7 @@ def _result(finding: Located, numbers: Mapping[str, int]) -> dict[str, Any]:
     }
     if finding.pointer:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.pointer, "kind": "member"}]
-    known_by = orjson.dumps([finding.file, finding.rule, finding.pointer, finding.message])
+    known_by = orjson.dumps([finding.file, finding.rule, *([finding.identity] if finding.identity else [finding.pointer, finding.message])])
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": numbers[finding.rule],
