@@ -845,6 +845,58 @@ def test_a_baseline_and_the_project_settings_count(run: Run, tmp_path: Any) -> N
     assert run("audit", "bad.log", cwd=tmp_path).returncode == 1
 
 
+def test_a_baseline_knows_a_finding_in_another_capture(run: Run, tmp_path: Any) -> None:
+    """Keys and times are others in each run; the tool, the code and the arguments are not."""
+
+    def written(late: int, *keys: str) -> str:
+        return log([note(late, 1, keys[0]), answer(late + 99, 1, UNCERTAIN), note(late + 999 + late, 2, keys[1])])
+
+    (tmp_path / "a.log").write_text(written(0, "k-1", "k-2"))
+    assert run("audit", "a.log", "--write-baseline", "known.json", cwd=tmp_path).returncode == 0
+    (tmp_path / "a.log").write_text(written(50, "x-1", "x-2"))
+    assert run("audit", "a.log", "--baseline", "known.json", cwd=tmp_path).returncode == 0
+    (tmp_path / "a.log").write_text(log(BROKEN["a denied read again"][0]))
+    assert run("audit", "a.log", "--baseline", "known.json", cwd=tmp_path).returncode == 1
+
+
+def test_a_session_may_be_named_by_the_begin_of_its_id(run: Run, tmp_path: Any) -> None:
+    text = log(BROKEN["a denied read again"][0], session="5b0a9c1e-1") + log(KEPT["another address"], session="5b0a9d00-2")
+    (tmp_path / "agents.log").write_text(text)
+    told = run("audit", "--session", "5b0a9c", "agents.log", cwd=tmp_path)
+    assert (told.returncode, told.stdout.startswith(b"session 5b0a9c1e-1 ")) == (1, True)
+    assert b"5b0a9d00-2" not in told.stdout
+    both = run("audit", "--session", "5b0a9", "agents.log", cwd=tmp_path)
+    assert (both.returncode, both.stderr.decode()) == (
+        2,
+        "errtriage: Several sessions begin with '5b0a9'. Sessions: 5b0a9c1e-1, 5b0a9d00-2.\n",
+    )
+
+
+def test_much_of_the_same_is_told_once_and_counted(run: Run, tmp_path: Any) -> None:
+    """A loop: one finding with the lines of the others, a list before it of what was broken, and a story of a few lines."""
+    loop = [each for n in range(40) for each in (call(1000 * n, n, "meetings.get", id="m-1"), answer(1000 * n + 99, n, FIXED_TEXT))]
+    (tmp_path / "loop.log").write_text(log(loop))
+    shown = run("audit", "loop.log", cwd=tmp_path).stdout.decode()
+    assert shown.startswith("39 AU108  a protocol error's fixed text followed by a further try of the same call\n\nloop.log\n")
+    assert "The same again in lines 5, 7, 9, 11, 13, 15, 17, 19 and 30 more." in shown
+    assert shown.count("AU108  meetings.get") == 1
+    story = run("audit", "--session", "s1", "loop.log", cwd=tmp_path).stdout.decode()
+    assert "… the same call and answer 36 times more, up to line 80" in story
+    assert story.count("→ meetings.get") == 4  # the first, in which nothing is broken, and three
+
+
+def test_a_capture_that_is_one_document_has_the_lines_of_its_entries() -> None:
+    def entry(ms: int, number: int) -> Record:
+        sent = {"method": "POST", "url": "https://chats.example/mcp", "postData": {"text": json.dumps(call(0, number, "meetings.get", id="m")["message"])}}
+        body = json.dumps({"jsonrpc": "2.0", "id": number, "result": FIXED_TEXT})
+        return {"startedDateTime": at(ms), "time": 9, "request": sent, "response": {"status": 200, "content": {"text": body}}}
+
+    text = json.dumps({"log": {"entries": [entry(0, 1), entry(900, 2)]}}, indent=1)
+    (breach,) = audit_of(text).breaches
+    begins = [number for number, line in enumerate(text.split("\n"), 1) if line == "   {"]
+    assert (breach.line, breach.verdict and breach.verdict.line) == (begins[1], begins[0])
+
+
 def test_several_inputs_are_each_read_by_themselves(run: Run, tmp_path: Any) -> None:
     first, second = BAD.splitlines(keepends=True)[:2], BAD.splitlines(keepends=True)[2:]
     (tmp_path / "a.log").write_text("".join(first))

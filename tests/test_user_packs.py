@@ -334,8 +334,9 @@ WRONG: list[tuple[str, Edit, str, str, str]] = [
     ("conduct.json", setting({"required": ["action"], "properties": {"action": {"const": "wiat"}}}, "rules", 0, "when"), "/rules/0/when", "asks whether `action` is `wiat`, which it never is", "`wait`"),
     ("conduct.json", setting("wait {delya}", "rules", 0, "instead"), "/rules/0/instead", "names {delya}, which nothing gives", "`delay`"),
     ("conduct.json", setting(["quick"], "reads"), "/reads/0", "no class `quick`", ""),
-    ("conduct.json", lambda data: data["rules"][0].update(bad=data["rules"][0]["good"]), "/rules/0/bad", "does not break AU102", "recognised"),
+    ("conduct.json", lambda data: data["rules"][0].update(bad=data["rules"][0]["good"]), "/rules/0/bad", "does not break AU102", "state a delay"),
     ("conduct.json", lambda data: data["rules"][0].update(good=data["rules"][0]["bad"]), "/rules/0/good", "breaks AU102", "no rule"),
+    ("conduct.json", lambda data: data["rules"][0].update(rule="AU103"), "/rules/0/bad", "does not break AU103", "another idempotency key; for one under the same key, or without keys, use AU101"),
     ("conduct.json", dropping("rules", 0, "when"), "/rules/0", "`when` is missing", ""),
     ("examples/busy.json", lambda data: data.update(given={"contract": "parcel"}), "/given", "There is no contract 'parcel'", ""),
 ]  # fmt: skip

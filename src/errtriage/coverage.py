@@ -283,10 +283,21 @@ def _conduct(contract: Contract, pack: Pack) -> Iterator[Problem]:
             broken = audited(entry[kind], (pack,))
             mine = [each for each in broken if (each.rule, each.contract) == (entry["rule"], contract.name)]
             if kind == "bad" and not mine:
-                hint = "Are the answers in it recognised, does `when` hold for one, and is the call after it the same?"
+                hint = _NEEDS.get(entry["rule"], "Are the answers in it recognised, does `when` hold for one, and is the call after it the same?")
                 yield Problem("conduct.json", f"/rules/{i}/bad", f"does not break {entry['rule']}", hint)
             elif kind == "good" and broken:
                 yield Problem("conduct.json", f"/rules/{i}/good", f"breaks {', '.join(sorted({each.rule for each in broken}))}", "It must break no rule.")
+
+
+#: What traffic needs to break a rule, beyond an answer for which ``when`` holds and the same call after it.
+_NEEDS = {
+    "AU102": "Does the leaf state a delay, do the records have times, and is the same call made again before it is over?",
+    "AU103": "The same change must follow under another idempotency key; for one under the same key, or without keys, use AU101.",
+    "AU104": "Does the leaf state `max_attempts` or `backoff_ms`, and is the same call made too often, or after pauses that do not grow?",
+    "AU105": "Does the answer have an HTTP status, and does another call follow that is not answered well?",
+    "AU106": "The same call must follow under another idempotency key.",
+    "AU107": "Are there more than `most` calls of the contract's tools within the time, and do the records have times?",
+}
 
 
 def audited(traffic: str | list[dict[str, Any]], packs: tuple[Pack, ...] = ()) -> list[Breach]:
