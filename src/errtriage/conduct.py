@@ -23,8 +23,6 @@ _FINE = 10_000
 _SHOWN = 120
 #: Outcomes after which something may have been done.
 _OPEN_ENDED = frozenset(("uncertain", "partial"))
-#: After so long a pause, in microseconds, the same call is no further try but another time.
-_LONG = 3_600_000_000
 
 
 class VerdictAt(NamedTuple):
@@ -88,7 +86,8 @@ class Conduct:
         self._rules = rules
         self._show = show
         self._described = {rule["id"]: rule for rule in own["rules"]}
-        self._pause = own["pause_ms"] * 1000
+        #: After how long something may have happened that no log shows, and the same call is another time, in microseconds.
+        self._pause, self._long = own["pause_ms"] * 1000, own["another_time_ms"] * 1000
         self._conditions = Conditions()
         self._budgets = [(contract, number, entry) for contract in contracts for number, entry in enumerate(contract.conduct["rules"]) if "within_ms" in entry]
         self._kinds = {tool: f"{contract.name} {kind}" for contract in contracts for tool, kind in contract.conduct.get("kinds", {}).items()}
@@ -273,7 +272,7 @@ class Conduct:
 
     def _further_try(self, opened: Open, standing: Standing) -> dict[str, Any] | None:
         """AU108: the same call within the hour after an answer that says nothing, without a person's word in between."""
-        if opened.connection.spoken_since(standing) or self._paused(opened, standing, _LONG):
+        if opened.connection.spoken_since(standing) or self._paused(opened, standing, self._long):
             return None
         return {}
 

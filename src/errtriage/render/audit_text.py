@@ -54,7 +54,8 @@ def _digest(terminal: Terminal, report: AuditReport) -> None:
     counts = Counter(breach.rule for breach in report.breaches)
     widest = len(f"{max(counts.values()):,}")
     for rule in sorted(counts, key=lambda each: _HARM.index(each) if each in _HARM else len(_HARM)):
-        terminal.line(Text.assemble((f"{counts[rule]:>{widest},} ", "bold red"), (f"{rule}  ", "bold"), str(report.lint.rules[rule]["what"])))
+        lead = f"{counts[rule]:>{widest},} {rule}  "
+        terminal.prose(str(report.lint.rules[rule]["what"]), indent=len(lead), first=lead, mark="bold red")
     terminal.line()
 
 
@@ -151,11 +152,11 @@ def _sessions(terminal: Terminal, sessions: Sequence[Session]) -> None:
 
 def _ending(terminal: Terminal, report: AuditReport) -> None:
     for rule, count in report.untimed.items():
-        terminal.prose(f"{rule} was not applied to {counted(count, 'call')}, because the log states no times there.", style="yellow")
+        terminal.prose(f"{rule} was not applied to {counted(count, 'call')}, because the log states no times there.", style="bold yellow")
     if report.unassigned:
-        terminal.prose(f"{counted(report.unassigned, 'answer')} could be of several calls, because ids are used by several clients.", style="yellow")
+        terminal.prose(f"{counted(report.unassigned, 'answer')} could be of several calls, because ids are used by several clients.", style="bold yellow")
     for file in report.mixed:
-        terminal.prose(f"{where(file)} does not say which of several connections a call belongs to: no rule was applied to those.", style="yellow")
+        terminal.prose(f"{where(file)} does not say which of several connections a call belongs to: no rule was applied to those.", style="bold yellow")
     lint = report.lint
     style = "bold red" if lint.failed else "bold yellow" if lint.findings else "bold green"
     terminal.prose(lint.totals, style=style)
