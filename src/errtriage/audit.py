@@ -139,7 +139,7 @@ class Audit:
         #: What servers asked their clients, by ids of their own.
         self._asked: OrderedDict[Any, list[Spot]] = OrderedDict()
         #: How many answers are still to come that could be of several calls, by their ids.
-        self._unclear: dict[Any, int] = {}
+        self._unclear: OrderedDict[Any, int] = OrderedDict()
         #: Whether JSON-RPC calls were seen: then a model's messages only tell of them again.
         self._wired = self._modelled = False
         self._said: OrderedDict[bytes, int] = OrderedDict()
@@ -338,6 +338,8 @@ class Audit:
                 self._forget(each)
                 self._mix(each.connection)
             self._unclear[answer.id] = len(candidates)
+            if len(self._unclear) > MOST_OPEN:
+                self._unclear.popitem(last=False)
         if not candidates and self._unclear.get(answer.id):
             self._unclear[answer.id] -= 1
         if len(candidates) > 1 or (not candidates and answer.id in self._unclear):
@@ -426,7 +428,7 @@ class Audit:
             connection.standing.pop(opened.call.signature, None)
             return
         standing = Standing(opened, answer.spot, judgement, demands, self._number)
-        connection.session.verdicts += not opened.echo
+        connection.session.verdicts += not opened.echo and not connection.mixed
         if refused:
             connection.refused = standing
         connection.stand(standing)

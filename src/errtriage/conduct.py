@@ -141,7 +141,7 @@ class Conduct:
         connection, call = opened.connection, opened.call
         verdict = None
         between = None
-        known: dict[str, Any] = {"tool": call.tool or call.method, **facts}
+        known: dict[str, Any] = {"tool": call.named, **facts}
         if standing is not None:
             judgement = standing.judgement
             verdict = VerdictAt(
