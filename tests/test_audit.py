@@ -122,6 +122,37 @@ BROKEN: dict[str, tuple[list[Record], list[str]]] = {
         ["AU101"],
     ),
     "a failed change under the same key": ([note(0, 1), answer(99, 1, result("failed", "denied", "ACTION_DENIED")), note(999, 2)], ["AU101"]),
+    "a denied change under another key": ([note(0, 1), answer(99, 1, result("failed", "denied", "ACTION_DENIED")), note(999, 2, "k-2")], ["AU101"]),
+    "on after a 401, whatever else went wrong": (
+        [
+            call(0, 1, "jobs.search", q="art"),
+            response(99, "401 Unauthorized"),
+            error(150, 1, -32603, "HTTP 401"),
+            call(999, 2, "jobs.search", q="design"),
+            error(1099, 2, -32603, "no"),
+            call(1999, 3, "jobs.search", q="music"),
+        ],
+        ["AU105", "AU105"],
+    ),
+    "two calls side by side, both refused, and on": (
+        [
+            call(0, 1, "jobs.search", q="art"),
+            call(10, 2, "jobs.search", q="design"),
+            response(99, "401 Unauthorized"),
+            response(110, "401 Unauthorized"),
+            call(999, 3, "jobs.search", q="music"),
+        ],
+        ["AU105"],
+    ),
+    "before Retry-After, of which the SDK told in its own words": (
+        [
+            call(0, 1, "jobs.search", q="art"),
+            response(100, "429 Too Many Requests", "Retry-After: 5"),
+            error(200, 1, -32603, "HTTP 429"),
+            call(999, 2, "jobs.search", q="art"),
+        ],
+        ["AU102"],
+    ),
     "what was cancelled, again": ([note(0, 1), answer(99, 1, result("cancelled", "cancelled", "OPERATION_CANCELLED")), note(999, 2)], ["AU101"]),
     "bad parameters again": ([call(0, 1, "weather", town=7), error(99, 1, -32602), call(999, 2, "weather", town=7)], ["AU101"]),
     "before the hint's delay": ([note(0, 1), answer(100, 1, hint(1000)), note(1099, 2)], ["AU102"]),
@@ -547,11 +578,11 @@ def test_messages_of_one_record_have_no_time_of_their_own() -> None:
     kept = [note(0, 1), answer(100, 1, hint(1000)), note(1200, 2), answer(1300, 2, COMPLETED)]
     messages = [record["message"] for record in kept]
     audit = audit_of(log([{"time": at(9000), "event": "session.end", "messages": messages}]))
-    assert (audit.breaches, audit.untimed) == ([], {"AU102": 1})
+    assert (audit.breaches, audit.unapplied) == ([], {("AU102", "the log states no times"): 1})
     own = audit_of(log([{"time": at(9000), "event": "session.end", "messages": kept}]))
-    assert (own.breaches, own.untimed) == ([], {})
+    assert (own.breaches, own.unapplied) == ([], {})
     carried = "".join(json.dumps({"log": f"{line}\n", "stream": "stdout", "time": at(9000)}) + "\n" for line in with_arrows(kept).splitlines())
-    assert (audit_of(carried).breaches, audit_of(carried).untimed) == ([], {})
+    assert (audit_of(carried).breaches, audit_of(carried).unapplied) == ([], {})
 
 
 def test_a_time_between_records_that_state_none_is_certain_where_the_call_was_already_too_late() -> None:
@@ -559,7 +590,7 @@ def test_a_time_between_records_that_state_none_is_certain_where_the_call_was_al
     for later, rules in ((2000, ["AU102"]), (31_000, [])):
         first, second = with_arrows([call(0, 1, "jobs.search", q="art"), call(later, 2, "jobs.search", q="art")]).splitlines()
         audit = audit_of(f"{first}\n{limit}{second}\n")
-        assert ([each.rule for each in audit.breaches], bool(audit.untimed)) == (rules, not rules)
+        assert ([each.rule for each in audit.breaches], bool(audit.unapplied)) == (rules, not rules)
 
 
 @pytest.mark.parametrize(
@@ -583,7 +614,7 @@ def test_coarse_pauses_are_compared_over_three(pauses: tuple[int, ...], found: i
 def test_without_times_it_is_said_which_rules_were_not_applied(name: str, rule: str) -> None:
     audit = audit_of(plain(BROKEN[name][0]))
     assert audit.breaches == []
-    assert list(audit.untimed) == [rule]
+    assert [name for name, _ in audit.unapplied] == [rule]
 
 
 def test_the_bound_of_attempts_needs_no_times() -> None:
@@ -775,7 +806,9 @@ def test_memory_is_bounded_by_what_is_open(monkeypatch: pytest.MonkeyPatch) -> N
     answered = [each for n in range(100) for each in (call(n, n, READ, address=f"s3://b/{n}"), answer(n, n, failed("PermissionDenied")))]
     audit = audit_of(log(unanswered))
     assert len(audit._order) <= 10
-    audit = audit_of(log(answered))
+    audit = Audit(Settings(), RULES)
+    audit.open("-")
+    audit.add(read_slice((Settings(), Slice("-", 0, 1 << 20, 0.0, log(answered).encode()))))
     (connection,) = audit._connections.values()
     assert len(connection.standing) <= 10
 
@@ -857,6 +890,87 @@ def test_a_baseline_knows_a_finding_in_another_capture(run: Run, tmp_path: Any) 
     assert run("audit", "a.log", "--baseline", "known.json", cwd=tmp_path).returncode == 0
     (tmp_path / "a.log").write_text(log(BROKEN["a denied read again"][0]))
     assert run("audit", "a.log", "--baseline", "known.json", cwd=tmp_path).returncode == 1
+
+
+def test_what_a_baseline_excuses_is_gone_and_the_rest_is_there(run: Run, tmp_path: Any) -> None:
+    """Of several findings alike as many are excused as are known; another reason is another finding."""
+    (tmp_path / "a.log").write_text(log(retries(1000, 1000)))
+    assert run("audit", "a.log", "--write-baseline", "known.json", cwd=tmp_path).returncode == 0
+    (tmp_path / "a.log").write_text(log(retries(1000, 2000, 4000, 8000, 16_000)))
+    assert run("audit", "a.log", "--baseline", "known.json", cwd=tmp_path).returncode == 1
+    same = [each for n in range(3) for each in (call(1000 * n, n, READ, **PLAN), answer(1000 * n + 99, n, failed("PermissionDenied")))]
+    more = [each for n in range(5) for each in (call(1000 * n, n, READ, **PLAN), answer(1000 * n + 99, n, failed("PermissionDenied")))]
+    for records, count in ((same, None), (more, 2)):
+        (tmp_path / "a.log").write_text(json.dumps(records))
+        if count is None:
+            assert run("audit", "a.log", "--write-baseline", "known.json", cwd=tmp_path).returncode == 0
+            continue
+        shown = json.loads(run("audit", "a.log", "--baseline", "known.json", "--format", "json", cwd=tmp_path).stdout)
+        assert (len(shown["findings"]), shown["known"]) == (count, 2)
+
+
+def test_the_story_of_a_session_in_two_files_is_told_file_by_file(run: Run, tmp_path: Any) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(log(BROKEN["a denied read again"][0], session="agent"))
+    told = run("audit", "--session", "agent", "a.log", "b.log", cwd=tmp_path).stdout.decode()
+    assert [line.split(" · ")[1] for line in told.splitlines() if line.startswith("session ")] == ["a.log", "b.log"]
+    shown = json.loads(run("audit", "--session", "agent", "--format", "json", "a.log", "b.log", cwd=tmp_path).stdout)
+    assert [each["file"] for each in shown["story"]] == ["a.log"] * 3 + ["b.log"] * 3
+
+
+def test_different_calls_are_not_told_as_the_same(run: Run, tmp_path: Any) -> None:
+    """Calls that differ only behind what is shown of them, and calls of several tools after a 401."""
+    long = "x" * 150
+    each_twice = [
+        each
+        for n in range(6)
+        for each in (
+            call(3 * n, 2 * n, READ, address=f"{long}{n}"),
+            answer(3 * n + 1, 2 * n, failed("PermissionDenied")),
+            call(3 * n + 2, 2 * n + 1, READ, address=f"{long}{n}"),
+        )
+    ]
+    (tmp_path / "a.log").write_text(log(each_twice))
+    shown = run("audit", "a.log", cwd=tmp_path).stdout.decode()
+    assert (shown.count("AU101  ovstorage_read"), "The same again" in shown) == (6, False)
+    refused = [call(0, 1, "jobs.search", q="art"), response(9, "401 Unauthorized"), call(99, 2, "jobs.search", q="x"), note(199, 3)]
+    (tmp_path / "b.log").write_text(log(refused))
+    assert "The same again in line 4 (contacts.notes.update)." in run("audit", "b.log", cwd=tmp_path).stdout.decode()
+
+
+def test_an_answer_logged_twice_is_one_verdict() -> None:
+    denied = [call(0, 1, READ, **PLAN), answer(9, 1, failed("PermissionDenied"))]
+    audit = audit_of(log([*denied, *denied, call(99, 2, READ, **PLAN), answer(109, 2, stored())]))
+    (session,) = audit.sessions
+    assert ([each.rule for each in audit.breaches], session.calls, session.verdicts, session.obeyed, session.broken) == (["AU101"], 2, 1, 0, 1)
+
+
+def test_a_restart_with_ids_of_any_kind_is_audited() -> None:
+    begin = [
+        request(0, "a", "initialize", {}),
+        answer(1, "a", {}),
+        call(2, "b", STAT, **PLAN),
+        answer(3, "b", stored(STAT)),
+        request(10, "a2", "initialize", {}),
+    ]
+    rest = [answer(11, "a2", {}), call(20, "b2", READ, **PLAN), answer(29, "b2", failed("PermissionDenied")), call(99, "c2", READ, **PLAN)]
+    assert [each.rule for each in breaches([*begin, *rest])] == ["AU101"]
+    many = audit_of(log([*begin, answer(11, "a2", {}), *(call(100 + n, f"m{n}", "jobs.search", q=f"{n}") for n in range(130))]))
+    assert (many.breaches, list(many.unapplied)) == ([], [("AU107", "the log does not tell connections apart")])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"headers": {"Authorization": "SECRET", "Cookie": "sid=SECRET"}}, {"credentials": {"pass": "SECRET"}}, {"tokens": ["SECRET", "SECRET"]},
+        {"env": [{"name": "API_TOKEN", "value": "SECRET"}]}, {"password": {"value": "SECRET}more", "x": "SECRET"}},
+    ],
+)  # fmt: skip
+def test_what_is_shown_of_arguments_holds_no_secrets(run: Run, arguments: dict[str, Any]) -> None:
+    text = log([call(0, 1, READ, **arguments), answer(9, 1, failed("PermissionDenied")), call(99, 2, READ, **arguments)])
+    for more in ((), ("--format", "json"), ("--session", "s1")):
+        assert b"SECRET" not in run("audit", *more, "-", stdin=text).stdout
+    assert b"SECRET" in run("audit", "--no-redact", "-", stdin=text).stdout
 
 
 def test_a_session_may_be_named_by_the_begin_of_its_id(run: Run, tmp_path: Any) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from errtriage.conduct import Breach, Conduct, shown_arguments
+from errtriage.conduct import Breach, Conduct
 from errtriage.connections import MOST_STANDING, Connection, Open, Session, Standing
 from errtriage.inputs import is_url
 from errtriage.judge import Judge, Settings
@@ -54,9 +54,11 @@ class Event(NamedTuple):
     time: Time | None
     side: str
     text: str
-    session: str
+    session: Session
     judgement: Judgement | None = None
     breaches: tuple[Breach, ...] = ()
+    #: What is the same for the same call; None where that is not known.
+    called: Any = None
 
 
 class Audit:
@@ -68,7 +70,7 @@ class Audit:
         self._forced: set[str] = {settings.contract} if settings.contract else set()
         self.asked_for = session
         self._general = {contract.name for contract in self._judge.contracts if contract.is_protocol}
-        self._conduct = Conduct(self._judge.contracts, rules, self._judge.triage.show)
+        self._conduct = Conduct(self._judge.contracts, rules, self._judge.triage.show, redact=settings.redact)
         self.breaches: list[Breach] = []
         self.late: list[Late] = []
         self.sessions: list[Session] = []
@@ -106,9 +108,9 @@ class Audit:
         self._end_input()
 
     @property
-    def untimed(self) -> Mapping[str, int]:
-        """For each rule that needs times: how often it could not be applied for want of them."""
-        return self._conduct.untimed
+    def unapplied(self) -> Mapping[tuple[str, str], int]:
+        """Rules that need what a log does not say, with what that is: how often they could not be applied."""
+        return self._conduct.unapplied
 
     @property
     def read_files(self) -> int:
@@ -149,8 +151,10 @@ class Audit:
 
     def _end_input(self) -> None:
         """What is held back for an answer that did not come is true without it."""
-        for call in self._order.values():
-            self._tell_held(call)
+        for connection in self._connections.values():
+            for opened in connection.held:
+                self._tell_held(opened)
+        self._connections.clear()
         self._order.clear()
 
     def _take(self, message: Message) -> None:
@@ -247,9 +251,12 @@ class Audit:
         if call.method not in _HANDSHAKES and (held := self._conduct.after_refusal(opened, self.files[-1])):
             opened.held.append(held)
             connection.held.append(opened)
+            if len(connection.held) > MOST_STANDING:
+                self._tell_held(connection.held.popleft())
         self._note_step(opened)
         if connection.told and call.method not in _HANDSHAKES:
-            self._tell(connection, Event(call.spot.line, call.spot.time, "call", _shown(call, self._judge.triage.show), "", None, tuple(breaches)))
+            text = _shown(call, self._conduct.arguments(call), self._judge.triage.show)
+            self._tell(connection, Event(call.spot.line, call.spot.time, "call", text, connection.session, None, tuple(breaches), (call.signature, call.key)))
         self._keep(opened)
 
     def _keep(self, opened: Open) -> None:
@@ -287,7 +294,7 @@ class Audit:
         """
         kind, number = call.id
         if kind != "int" or connection.origin.session is not None:
-            connection.mixed |= kind == "str" and connection.renewed > 0
+            connection.apart &= kind == "int" or not connection.renewed or connection.origin.session is not None
             return connection
         if connection.last_id >= 0 and not (connection.constant and number == connection.last_id):
             connection.constant = False
@@ -313,7 +320,7 @@ class Audit:
     def _learn(self, connection: Connection, call: Call) -> None:
         connection.session.contracts |= self._conduct.tools.get(call.tool or "", set())
         services = sum("tools" in contract.data for contract in self._judge.contracts if contract.name in connection.session.contracts)
-        connection.shared = services > 1 and not any(connection.origin)
+        connection.apart &= services < 2 or any(connection.origin)
 
     def _note_step(self, opened: Open) -> None:
         """Note what a call may come to for those that were answered before it."""
@@ -325,7 +332,10 @@ class Audit:
         """The call that an answer is of; None where there is none, or where several could be meant."""
         if answer.id is NO_ID:
             candidates = list(islice((each for each in self._order.values() if each.may_be_meant and each.call.spot.origin.fits(answer.spot.origin)), 2))
+            if len(candidates) == 2 and candidates[0].connection is candidates[1].connection and _is_refusal(answer):
+                return candidates[0]  # whichever was meant, the connection was
             if len(candidates) != 1:
+                self.unassigned += len(candidates) > 1
                 return None
             # That a wait was ended may be told of once more, after an answer that says of which call.
             told = any(judgement.gave_up for judgement in answer.judged) and any(each.gave_up for each in self._order.values())
@@ -382,7 +392,7 @@ class Audit:
             connection.session.answers += 1
             connection.session.failures += judgement is not None and judgement.outcome in _FAILURES
         if connection.told and not opened.echo and call.method not in _HANDSHAKES:
-            self._tell(connection, Event(answer.spot.line, answer.spot.time, "answer", call.named, "", self._advised(connection, judgement)))
+            self._tell(connection, Event(answer.spot.line, answer.spot.time, "answer", call.named, connection.session, self._advised(connection, judgement)))
         self._settle(opened, answer, judgement)
 
     def _answers_server(self, answer: Answer) -> bool:
@@ -422,13 +432,18 @@ class Audit:
         refused = "AU105" in demands
         if refused:
             self._tell_held(opened)
-        else:
-            connection.let_in()
+        elif judgement is None or (judgement.shape != "rpc-error" and (judgement.http_status or 200) < 400):
+            connection.let_in()  # the service itself has answered
+        before = connection.standing.get(opened.call.signature)
         if judgement is None or not demands:
-            connection.standing.pop(opened.call.signature, None)
+            # What the transport said of a call holds on where its SDK only tells of it in words of its own.
+            if not (opened.guessed and judgement is not None and judgement.shape == "rpc-error"):
+                connection.standing.pop(opened.call.signature, None)
             return
+        if opened.echo and before is not None and before.judgement.code == judgement.code:
+            return  # an answer that was logged twice
         standing = Standing(opened, answer.spot, judgement, demands, self._number)
-        connection.session.verdicts += not opened.echo and not connection.mixed
+        connection.session.verdicts += not opened.echo and not connection.mixed and not (demands.keys() == {"AU105"} and not connection.apart)
         if refused:
             connection.refused = standing
         connection.stand(standing)
@@ -441,7 +456,7 @@ class Audit:
         code = judgement.code if judgement else None
         late = Late(self.files[-1], connection.session.label, call.named, call.spot.line, gave_up, answer.spot.line, outcome, code)
         self.late.append(late)
-        self._tell(connection, Event(answer.spot.line, answer.spot.time, "late", call.named, "", judgement))
+        self._tell(connection, Event(answer.spot.line, answer.spot.time, "late", call.named, connection.session, judgement))
 
     def _withdrawal(self, withdrawal: Withdrawal) -> None:
         candidates = [each for each in self._open.get(withdrawal.id, ()) if each.call.spot.origin.fits(withdrawal.spot.origin)]
@@ -451,7 +466,7 @@ class Audit:
         opened.gave_up = withdrawal.spot
         opened.connection.session.seen(withdrawal.spot)
         text = f"{opened.call.named} {withdrawal.reason}".strip()
-        self._tell(opened.connection, Event(withdrawal.spot.line, withdrawal.spot.time, "withdrawn", text, ""))
+        self._tell(opened.connection, Event(withdrawal.spot.line, withdrawal.spot.time, "withdrawn", text, opened.connection.session))
 
     def _change(self, change: Change) -> None:
         """Something changed without a call, or access was granted anew."""
@@ -473,7 +488,7 @@ class Audit:
         for connection in self._connections.values():
             if connection.origin.fits(word.spot.origin):
                 connection.spoken = self._number
-                self._tell(connection, Event(word.spot.line, word.spot.time, "word", "", ""))
+                self._tell(connection, Event(word.spot.line, word.spot.time, "word", "", connection.session))
 
     def _found(self, connection: Connection, breach: Breach) -> None:
         self.breaches.append(breach)
@@ -485,12 +500,12 @@ class Audit:
             connection = opened.connection
             standing.break_it()
             self._found(connection, breach)
-            self._tell(connection, Event(breach.line, breach.time, "refused", opened.call.named, "", None, (breach,)))
+            self._tell(connection, Event(breach.line, breach.time, "refused", opened.call.named, connection.session, None, (breach,)))
         opened.held.clear()
 
     def _tell(self, connection: Connection, event: Event) -> None:
         if connection.told:
-            self.story.append(event._replace(session=connection.session.label))
+            self.story.append(event)
 
     def _advised(self, connection: Connection, judgement: Judgement | None) -> Judgement | None:
         """A judgement with the advice of the service that is known to answer, where a general contract recognised the answer."""
@@ -500,10 +515,14 @@ class Audit:
         return judgement._replace(summary=own.instead[:1].upper() + own.instead[1:]) if own else judgement
 
 
-def _shown(call: Call, show: Callable[[str], str]) -> str:
+def _is_refusal(answer: Answer) -> bool:
+    """Whether an answer is about its connection, and not about one call."""
+    return any(demand.rule == "AU105" for judgement in answer.judged for demand in judgement.demands)
+
+
+def _shown(call: Call, arguments: str, show: Callable[[str], str]) -> str:
     """A call as the story tells it."""
-    arguments = "" if call.arguments == "{}" else shown_arguments(call, show)
-    return f"{call.named} {arguments}".rstrip() + (f" under the key {show(call.key)}" if call.key is not None else "")
+    return f"{call.named} {arguments if arguments != '{}' else ''}".rstrip() + (f" under the key {show(call.key)}" if call.key is not None else "")
 
 
 class AuditReport(NamedTuple):
@@ -516,8 +535,8 @@ class AuditReport(NamedTuple):
     breaches: tuple[Breach, ...]
     sessions: tuple[Session, ...]
     late: tuple[Late, ...]
-    #: For each rule that needs times: how often it was not applied because the log states none.
-    untimed: Mapping[str, int]
+    #: Rules that need what a log does not say, with what that is: how often they were not applied.
+    unapplied: Mapping[tuple[str, str], int]
     #: Inputs of which it is not known which of several connections a call belongs to.
     mixed: tuple[str, ...]
     #: How many answers could be of several calls.
@@ -539,11 +558,14 @@ def located(breach: Breach) -> Located:
     )
 
 
-def file_reports(audit: Audit) -> list[FileReport]:
-    """The findings input by input, in the order of their lines."""
+def file_reports(audit: Audit) -> tuple[list[FileReport], dict[int, Breach]]:
+    """The findings input by input, in the order of their lines; and the breaches that they are, by the identity of each."""
     found: dict[str, list[Located]] = {name: [] for name in audit.files}
+    breaches: dict[int, Breach] = {}
     for breach in sorted(audit.breaches, key=lambda each: each.line):
-        found[breach.file].append(located(breach))
+        finding = located(breach)
+        found[breach.file].append(finding)
+        breaches[id(finding)] = breach
     calls = Counter(dict.fromkeys(found, 0))
     for session in audit.sessions:
         calls[session.file] += session.calls
@@ -555,4 +577,4 @@ def file_reports(audit: Audit) -> list[FileReport]:
     for name, findings in found.items():
         failure = f"{where(name)} could not be read: {failures[name]}." if name in failures else None
         reports.append(FileReport(name, calls[name], tuple(findings), tuple(dict.fromkeys(troubles.get(name, ()))), failure))
-    return reports
+    return reports, breaches

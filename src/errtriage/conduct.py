@@ -6,9 +6,13 @@ predicates, and they err on the side of silence: what may have happened without 
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any, NamedTuple
+
+import orjson
 
 from errtriage import delays
 from errtriage.connections import Connection, Open, Standing, gap_between, is_before, may_be_about
@@ -19,6 +23,13 @@ from errtriage.wording import Words
 
 #: Times written more finely than this, in microseconds, are taken as they stand when two pauses are compared.
 _FINE = 10_000
+#: Why a rule may not be applied.
+_NO_TIMES, _NOT_APART = "the log states no times", "the log does not tell connections apart"
+#: Members whose values are secrets, whatever they are.
+_SECRET = re.compile(
+    r"authori[sz]ation|cookie|passw|passphrase|^pass$|^pwd$|secret|token|api_?-?key|credential|^otp$|^pin$|assertion|private_?-?key",
+    re.IGNORECASE,
+)
 #: How much of a call's arguments is shown, in characters.
 _SHOWN = 120
 #: Outcomes after which something may have been done.
@@ -71,20 +82,34 @@ class Breach(NamedTuple):
         return f"{self.what}. The contract: {self.says} ({self.source}). Instead: {self.instead}"
 
 
-def shown_arguments(call: Call, show: Callable[[str], str]) -> str:
-    """What a call was made with, without its key and of bounded length. It is redacted before it is cut."""
-    text = show(call.arguments)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+def _identity(call: Call, demand: Demand, known: Mapping[str, Any]) -> str:
+    """What is the same for the same step in another capture, whatever its keys and times were."""
+    if demand.rule == "AU107":
+        return f"too many calls ({demand.contract})"
+    arguments = call.digest or blake2b(call.arguments.encode(), digest_size=12).digest()
+    why = ", past the bound" if "attempt" in known else ""
+    return f"{call.named} after {known.get('verdict')} ({demand.contract}), arguments {arguments.hex()[:12]}{why}"
+
+
+def _hidden(value: Any) -> Any:
+    """A value without what its members' names say is secret."""
+    if isinstance(value, list):
+        return [_hidden(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    named = any(isinstance(value.get(name), str) and _SECRET.search(value[name]) for name in ("name", "key"))
+    return {name: "REDACTED" if _SECRET.search(name) or (named and name == "value") else _hidden(member) for name, member in value.items()}
 
 
 class Conduct:
     """Holds calls against the rules that count; ``show`` makes what packs do not say themselves ready to be shown."""
 
-    def __init__(self, contracts: Contracts, rules: frozenset[str], show: Callable[[str], str]) -> None:
+    def __init__(self, contracts: Contracts, rules: frozenset[str], show: Callable[[str], str], *, redact: bool) -> None:
         own = own_conduct()
         self._contracts = {contract.name: contract for contract in contracts}
         self._rules = rules
         self._show = show
+        self._redact = redact
         self._described = {rule["id"]: rule for rule in own["rules"]}
         #: After how long something may have happened that no log shows, and the same call is another time, in microseconds.
         self._pause, self._long = own["pause_ms"] * 1000, own["another_time_ms"] * 1000
@@ -98,8 +123,16 @@ class Conduct:
         for contract in contracts:
             for tool in contract.data.get("tools", ()):
                 self.tools.setdefault(tool, set()).add(contract.name)
-        #: For each rule that needs times: how often it could not be applied for want of them.
-        self.untimed: dict[str, int] = {}
+        #: Rules that need what a log does not say, with what that is: how often they could not be applied.
+        self.unapplied: dict[tuple[str, str], int] = {}
+
+    def arguments(self, call: Call) -> str:
+        """What a call was made with, without its key and secrets and of bounded length. It is redacted before it is cut."""
+        if not call.arguments.startswith("{"):
+            return call.arguments
+        text = orjson.dumps(_hidden(orjson.loads(call.arguments))).decode() if self._redact else call.arguments
+        text = self._show(text)
+        return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
     def may_change(self, call: Call) -> bool:
         """Whether a call may change something: a tool's that is not known to read only."""
@@ -173,7 +206,7 @@ class Conduct:
             call.spot.time,
             connection.session.label,
             call.tool,
-            shown_arguments(call, self._show),
+            self.arguments(call),
             demand.contract,
             words.say(rule["message"]) or rule["what"],
             demand.says,
@@ -181,7 +214,7 @@ class Conduct:
             demand.instead,
             verdict,
             between,
-            f"{call.named} after {known.get('verdict', 'calls')} ({demand.contract}), arguments {call.digest.hex()[:12]}",
+            _identity(call, demand, known),
         )
 
     def _paused(self, opened: Open, standing: Standing, least: int = 0) -> bool:
@@ -224,7 +257,7 @@ class Conduct:
         then, now = standing.spot.time or standing.call.call.spot.time, opened.call.spot.time
         gap = gap_between(then, now)
         if gap is None or now is None or (standing.spot.time is None and gap + now.grain > delay * 1000):
-            self._untimed("AU102")
+            self._unapplied("AU102")
             return None
         return {"delay": delays.in_words(delay)} if gap + now.grain <= delay * 1000 else None
 
@@ -253,7 +286,7 @@ class Conduct:
         if not standing.judgement.growing:
             return None
         if gap is None:
-            self._untimed("AU104")
+            self._unapplied("AU104")
             return None
         grain = max(each.time.grain for each in (standing.spot, opened.call.spot) if each.time is not None)
         if _not_growing(opened.pauses, grain):
@@ -280,7 +313,10 @@ class Conduct:
         """AU105: a call on a connection whose credentials were refused; true unless its answer shows that they hold."""
         connection, call = opened.connection, opened.call
         standing = connection.refused
-        if standing is None or connection.mixed or connection.shared or connection.spoken_since(standing) or is_before(call, standing):
+        if standing is None or connection.mixed or connection.spoken_since(standing) or is_before(call, standing):
+            return None
+        if not connection.apart:
+            self._unapplied("AU105", _NOT_APART)
             return None
         if call.credentials == MASKED or call.credentials != standing.call.call.credentials:
             return None  # others, or whether others nobody can tell
@@ -290,11 +326,15 @@ class Conduct:
         """AU107: more calls than a contract allows for a time, told once for each time that it happens."""
         connection = opened.connection
         for contract, number, entry in self._budgets:
-            if entry["rule"] not in self._rules or contract.name not in connection.session.contracts or connection.shared:
+            if entry["rule"] not in self._rules or contract.name not in connection.session.contracts:
+                continue
+            if not connection.apart:
+                if connection.session.calls > entry["most"]:
+                    self._unapplied(entry["rule"], _NOT_APART)
                 continue
             if opened.call.spot.time is None:
                 if connection.session.calls > entry["most"]:
-                    self._untimed(entry["rule"])
+                    self._unapplied(entry["rule"])
                 continue
             took = self._over_budget(connection, opened.call.spot.time, (contract.name, number), entry)
             if took is not None:
@@ -318,8 +358,8 @@ class Conduct:
         entry: Mapping[str, Any] = self._contracts[demand.contract].conduct["rules"][demand.number]
         return entry
 
-    def _untimed(self, rule: str) -> None:
-        self.untimed[rule] = self.untimed.get(rule, 0) + 1
+    def _unapplied(self, rule: str, reason: str = _NO_TIMES) -> None:
+        self.unapplied[rule, reason] = self.unapplied.get((rule, reason), 0) + 1
 
 
 #: The rules about the same call again, in the order in which they are asked: AU101 only where none before it speaks.

@@ -134,7 +134,7 @@ class Connection:
         self.tools = Latest()
         self.refused: Standing | None = None
         #: Calls with breaches that only their answers prove.
-        self.held: list[Open] = []
+        self.held: deque[Open] = deque()
         #: By budget: the times of the last calls, and whether there were too many.
         self.times: dict[Any, deque[Time]] = {}
         self.over: set[Any] = set()
@@ -144,8 +144,8 @@ class Connection:
         self.ids: OrderedDict[int, None] = OrderedDict()
         #: Whether messages of several connections may be mixed in it.
         self.mixed = False
-        #: Whether several services answer in a log that tells no connections apart.
-        self.shared = False
+        #: Whether it is certain that all in it is of one connection.
+        self.apart = True
         self.renewed = 0
 
     def note(self, opened: Open, number: int, *, changes: bool) -> None:

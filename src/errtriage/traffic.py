@@ -350,7 +350,7 @@ class Reader:
             digest = _digest(written)
             pairs = tuple(_pairs(rest))
         name = None if tool is None else self._triage.shown(tool)
-        return Call(spot, identifier, method, name, digest, key, pairs, arguments=written if len(written) <= _KEPT else "")
+        return Call(spot, identifier, method, name, digest, key, pairs, arguments=written if len(written) <= _KEPT else f"… ({len(written):,} characters)")
 
     def _success(self, value: Mapping[str, Any], context: Context, written: bytes | None = None) -> None:
         """An answer in which nothing was found that failed; ``written`` is the record as it stands in the log, if it does."""

@@ -75,12 +75,12 @@ def audit(
     interrupted = _run(found, settings, listing.files, workers)
     if session is not None:
         _only(found, session)
-    reports = file_reports(found)
+    reports, breaches = file_reports(found)
     _say(found, reports)
     if write_baseline:
         return write_down(write_baseline, reports, listing)
     reports, known = without_known(reports, excused, baseline, chosen.rules)
-    report = _report(found, [*reports, *missing(listing)], chosen, known, contracts.origins)
+    report = _report(found, breaches, [*reports, *missing(listing)], chosen, known, contracts.origins)
     write(report.lint, format, lambda: _text(report, color), lambda: _json(report))
     if interrupted:
         return INTERRUPTED
@@ -119,7 +119,7 @@ def _only(found: Any, session: str) -> None:
         what = f"Several sessions begin with {session!r}." if meant else f"There is no session {session!r}."
         raise Failure(what, f"Sessions: {named}." if labels else "No call was found.")
     (session,) = meant
-    found.story = [each for each in found.story if each.session == session]
+    found.story = [each for each in found.story if each.session.label == session]
     found.sessions = [each for each in found.sessions if each.label == session]
     found.breaches = [each for each in found.breaches if each.session == session]
     found.late = [each for each in found.late if each.session == session]
@@ -138,20 +138,17 @@ def _say(found: Any, reports: Sequence[Any]) -> None:
             say(f"{where(report.file)}: no call of a client was found in it.")
 
 
-def _report(found: Any, reports: list[Any], chosen: Any, known: int, packs: Any) -> Any:
+def _report(found: Any, breaches: Any, reports: list[Any], chosen: Any, known: int, packs: Any) -> Any:
     from errtriage.audit import AuditReport
     from errtriage.reports import LintReport
 
     lint = LintReport(reports, chosen.rules, chosen.fail_on, known, chosen.settings_file, packs, unit="call")
-    left = {(finding.file, finding.rule, finding.line, finding.message) for finding in lint.findings}
-    breaches = sorted(found.breaches, key=lambda each: (found.files.index(each.file), each.line))
-    breaches = [each for each in breaches if (each.file, each.rule, each.line, each.message) in left]
     return AuditReport(
         lint,
-        tuple(breaches),
+        tuple(breaches[id(finding)] for finding in lint.findings),
         tuple(found.sessions),
         tuple(found.late),
-        dict(sorted(found.untimed.items())),
+        dict(sorted(found.unapplied.items())),
         tuple(found.mixed),
         found.unassigned,
         found.lines,

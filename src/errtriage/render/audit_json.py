@@ -32,7 +32,7 @@ def document(report: AuditReport) -> dict[str, Any]:
         "findings": [{**plain, **_breach(breach)} for plain, breach in zip(lint["findings"], report.breaches, strict=True)],
         "sessions": [_session(each) for each in report.sessions],
         "late_answers": [each._asdict() for each in report.late],
-        "not_applied": [{"rule": rule, "reason": "the log states no times", "calls": count} for rule, count in report.untimed.items()],
+        "not_applied": [{"rule": rule, "reason": reason, "calls": count} for (rule, reason), count in report.unapplied.items()],
         "mixed": list(report.mixed),
         "unassigned": report.unassigned,
         "unread": lint["unread"],
@@ -83,6 +83,8 @@ def _session(session: Session) -> dict[str, Any]:
 def _event(event: Event) -> dict[str, Any]:
     judgement = event.judgement
     return {
+        "file": event.session.file,
+        "session": event.session.label,
         "line": event.line,
         "time": _time(event.time),
         "event": event.side,

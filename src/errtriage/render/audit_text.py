@@ -69,14 +69,20 @@ def _file(terminal: Terminal, file: str, breaches: list[Breach]) -> None:
         _breach(terminal, first, widest)
         if others:
             more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
-            lines = ", ".join(f"{each.line}" for each in others[:_PLACES])
-            terminal.prose(f"The same again in line{'' if len(others) == 1 else 's'} {lines}{more}.", indent=widest + 4, style="bold")
+            again = ", ".join(_again(each, first) for each in others[:_PLACES])
+            terminal.prose(f"The same again in line{'' if len(others) == 1 else 's'} {again}{more}.", indent=widest + 4, style="bold")
     terminal.line()
 
 
+def _again(breach: Breach, first: Breach) -> str:
+    """Where a finding like another one is, and what was called there, if that is something else."""
+    place = f"{breach.line} {breach.pointer}".rstrip()
+    return place if breach.tool == first.tool else f"{place} ({breach.tool or 'another request'})"
+
+
 def _alike(breach: Breach) -> tuple[str | None, ...]:
-    called = breach.arguments if breach.rule != "AU105" else None  # whatever is called after a 401
-    return breach.rule, breach.contract, breach.session, breach.tool if called is not None else None, called, breach.verdict.code if breach.verdict else None
+    # After a 401 it is the same whatever is called.
+    return breach.rule, breach.contract, breach.session, breach.identity if breach.rule != "AU105" else None, breach.verdict.code if breach.verdict else None
 
 
 def _breach(terminal: Terminal, breach: Breach, widest: int) -> None:
@@ -151,8 +157,8 @@ def _sessions(terminal: Terminal, sessions: Sequence[Session]) -> None:
 
 
 def _ending(terminal: Terminal, report: AuditReport) -> None:
-    for rule, count in report.untimed.items():
-        terminal.prose(f"{rule} was not applied to {counted(count, 'call')}, because the log states no times there.", style="bold yellow")
+    for (rule, reason), count in report.unapplied.items():
+        terminal.prose(f"{rule} was not applied to {counted(count, 'call')}, because {reason} there.", style="bold yellow")
     if report.unassigned:
         terminal.prose(f"{counted(report.unassigned, 'answer')} could be of several calls, because ids are used by several clients.", style="bold yellow")
     for file in report.mixed:
@@ -172,11 +178,15 @@ def _story(terminal: Terminal, report: AuditReport) -> None:
     for session in report.sessions:
         parts = [f"session {session.label}", where(session.file), ", ".join(sorted(session.contracts)), _span(session), counted(session.calls, "call")]
         terminal.line(Text(" · ".join(filter(None, parts)), "bold"))
-    terminal.line()
-    widest = max((len(str(event.line)) for event in report.story), default=1)
-    indent = widest + 2 + (14 if any(event.time for event in report.story) else 0)
+        terminal.line()
+        _events(terminal, sorted((each for each in report.story if each.session is session), key=lambda each: each.line))
+        terminal.line()
+
+
+def _events(terminal: Terminal, events: Sequence[Event]) -> None:
+    widest = max((len(str(event.line)) for event in events), default=1)
+    indent = widest + 2 + (14 if any(event.time for event in events) else 0)
     before: Time | None = None
-    events = sorted(report.story, key=lambda each: each.line)
     number = 0
     while number < len(events):
         same = _repeated(events, number)
@@ -186,9 +196,9 @@ def _story(terminal: Terminal, report: AuditReport) -> None:
         number += 2 * same if same else 1
         if same > _TOLD:
             before = events[number - 1].time or before
-            more = f"the same call and answer {same - _TOLD:,} times more, up to line {events[number - 1].line}"
+            rules = ", ".join(breach.rule for breach in events[number - 2].breaches)
+            more = f"the same call and answer {same - _TOLD:,} times more, up to line {events[number - 1].line}" + (f" (each {rules})" if rules else "")
             terminal.prose(more, indent=indent + 2, first=f"{' ' * indent}… ", mark="dim", style="bold")
-    terminal.line()
 
 
 def _repeated(events: Sequence[Event], start: int) -> int:
@@ -205,7 +215,7 @@ def _repeated(events: Sequence[Event], start: int) -> int:
 def _plainly(event: Event) -> tuple[Any, ...]:
     code = event.judgement.code if event.judgement else None
     outcome = event.judgement.outcome if event.judgement else None
-    return event.side, event.text, outcome, code, tuple(breach.rule for breach in event.breaches)
+    return event.side, event.text, event.called, outcome, code, tuple(breach.rule for breach in event.breaches)
 
 
 def _event(terminal: Terminal, event: Event, before: Time | None, widest: int, indent: int) -> None:
