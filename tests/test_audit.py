@@ -122,6 +122,10 @@ BROKEN: dict[str, tuple[list[Record], list[str]]] = {
         ["AU101"],
     ),
     "a failed change under the same key": ([note(0, 1), answer(99, 1, result("failed", "denied", "ACTION_DENIED")), note(999, 2)], ["AU101"]),
+    "an unknown outcome that is not retryable, the same key": (
+        [note(0, 1), answer(99, 1, result("uncertain", "uncertain", "OUTCOME_UNKNOWN")), note(999, 2)],
+        ["AU101"],
+    ),
     "a denied change under another key": ([note(0, 1), answer(99, 1, result("failed", "denied", "ACTION_DENIED")), note(999, 2, "k-2")], ["AU101"]),
     "on after a 401, whatever else went wrong": (
         [
@@ -279,7 +283,7 @@ KEPT: dict[str, list[Record]] = {
         call(0, 1, "jobs.search", q="art"), response(100, "429 Too Many Requests", "Retry-After: 2"), call(2100, 2, "jobs.search", q="art"),
     ],
     "a hint without a delay that counts": [note(0, 1), answer(100, 1, hint(0)), note(101, 2)],
-    "an unknown outcome, the same key": [note(0, 1), answer(99, 1, UNCERTAIN), note(999, 2)],
+    "an unknown outcome that says that it is retryable, the same key": [note(0, 1), answer(99, 1, UNCERTAIN), note(999, 2)],
     "an unknown outcome, read, then a new key": [
         note(0, 1), answer(99, 1, UNCERTAIN), call(200, 2, "contacts.get", contactId="c-1"), answer(300, 2, {"content": []}), note(999, 3, "k-2"),
     ],
@@ -482,6 +486,16 @@ def test_a_raw_response_between_messages_does_not_swallow_what_follows() -> None
         first, second = shape(calls).splitlines()
         (breach,) = audit_of(f"{first}\n{refused}{second}\n").breaches
         assert (breach.rule, breach.line, breach.verdict and breach.verdict.line) == ("AU105", 5, 2)
+
+
+def test_a_status_line_behind_a_loggers_words_is_a_response_where_its_headers_follow() -> None:
+    """With the time and the session of those words; a line that only speaks of one is none."""
+    head = "Retry-After: 30\nContent-Length: 0\n\n"
+    first, second = with_arrows([call(0, 1, "jobs.search", q="art"), call(2000, 2, "jobs.search", q="art")]).splitlines()
+    (breach,) = audit_of(f"{first}\n{at(100)} INFO mcp HTTP/1.1 429 Too Many Requests\n{head}{second}\n").breaches
+    assert (breach.rule, breach.line, breach.verdict and breach.verdict.line, breach.between_ms) == ("AU102", 6, 2, 1900)
+    for words in ('INFO HTTP Request: POST https://x.example/mcp "HTTP/1.1 429 Too Many Requests"', "INFO the server said HTTP/1.1 429 Too Many Requests"):
+        assert audit_of(f"{first}\n{at(100)} {words}\n{second}\n").breaches == []
 
 
 def test_with_a_contract_given_every_answer_is_judged_by_it() -> None:

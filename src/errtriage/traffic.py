@@ -47,6 +47,9 @@ _NO_NAMES = frozenset(("keep-alive", "close", "upgrade"))
 #: What stands in an argument that is not all of what was sent.
 _MASKED = re.compile(r"\ufffd|\*{3}|\bx{4,}\b|redacted|masked|truncated|omitted|elided|…|\.{3} ?\d+ more|\.{3}\]", re.IGNORECASE)
 _LONG_DIGITS = re.compile(rb"\d{19}")
+#: A status line behind what a logger puts before it; a client that quotes one in its own words puts it in quotes.
+_STATUS = re.compile(rb"(?P<words>[^<*>\n][^\n]{0,300}?[\s\]|:])(?P<line>HTTP/\d(?:\.\d)?[ \t]+[1-5]\d\d(?:[ \t][^\r\n\"]*)?)\r?\Z")
+_HEAD = re.compile(rb"\n(?:[A-Za-z][A-Za-z0-9-]{0,100}:[^\n]*|\r?(?=\n|\Z))")
 #: Lines that curl shows of a request's or a response's head.
 _MARKED = frozenset(b"><*")
 #: How hosts put the server's name before a tool's.
@@ -161,6 +164,8 @@ class Reader:
         #: The response that the last answer was made of.
         self._response: Any = None
         self._elided = False
+        #: The words before the response that is read.
+        self._before = ""
         #: Where the capture that is read stands in its text.
         self._capture: Place | None = None
         #: How often a person's words stood in the records that are read.
@@ -206,12 +211,24 @@ class Reader:
             counted = start
             if alone and (read := line_value(bytes(data[start:end]))) and self._plainly(line, read, calls, failing=failing):
                 continue
+            if alone and (response := _STATUS.match(bytes(data[start:end]))) and (head := _HEAD.match(data, end)):
+                while head := _HEAD.match(data, done := head.end()):
+                    pass
+                self._take_response(line, response, bytes(data[end:done]), calls)
+                continue
             text, replaced = inputs.decode(bytes(data[start:end]))
             self._elided = "more item" in text  # as Node prints a long array: which items, nobody can tell
             self._take_all(self._triage.records(text, line, lossy=part.lossy or replaced), text, calls)
             self._elided = False
             troubles += self._triage.troubles
         return troubles
+
+    def _take_response(self, line: int, response: re.Match[bytes], head: bytes, calls: Calls) -> None:
+        """Take a response whose status line stands behind the words of a logger, and whose headers follow."""
+        self._before = response["words"].decode("utf-8", "replace").strip()
+        text = (response["line"] + head).decode("utf-8", "replace") + "\n\n"
+        self._take_all(self._triage.records(text, line), text, calls)
+        self._before = ""
 
     def _marks(self, found: _Hits, searched: Data, data: Data, start: int, end: int) -> tuple[bool, bool]:
         """Whether lines hold traffic, and whether anything failed in them; takes the hits in them."""
@@ -395,6 +412,8 @@ class Reader:
         self._response = response
 
     def _spot(self, context: Context, value: Any) -> Spot:
+        if self._before:
+            context = context._replace(prefix=self._before)
         time = time_of(context, value, self._modified)
         pointer = ""
         for record in context.around:
