@@ -116,6 +116,7 @@ ALLOWED = {
         "wrappers",
     },
     "traffic": {
+        "carriers",
         "boundaries",
         "contracts",
         "cuts",

@@ -461,6 +461,27 @@ def test_a_har_capture_tells_when_an_answer_was_there_and_with_which_credentials
     assert [each.rule for each in audit_of(same).breaches] == ["AU101"]  # on the wire the same id is another try
 
 
+def test_the_services_of_a_composition_are_told_apart_by_whose_line_it_is() -> None:
+    denied, fine = answer(0, 1, failed("PermissionDenied")), answer(0, 1, stored())
+    first, second = call(0, 1, READ, **PLAN), call(0, 2, READ, **PLAN)
+
+    def lines(*told: tuple[str, Record]) -> str:
+        return "".join(f"{name}  | {with_arrows([record])}" for name, record in told)
+
+    kept = lines(("a-1", first), ("b-1", first), ("a-1", denied), ("b-1", fine), ("b-1", second))
+    assert audit_of(kept).breaches == []
+    (breach,) = audit_of(kept + lines(("a-1", second))).breaches
+    assert (breach.rule, breach.line, breach.session) == ("AU101", 6, "a-1")
+
+
+@pytest.mark.parametrize(("asked", "answered"), [("INFO ", "ERROR"), ("client", "server")])
+def test_a_level_or_a_side_before_a_bar_is_no_service(asked: str, answered: str) -> None:
+    records, rules = BROKEN["a denied read again"]
+    for shape in (plain, with_arrows):
+        text = "".join(f"{asked if 'method' in record['message'] else answered} | {shape([record])}" for record in records)
+        assert [each.rule for each in audit_of(text).breaches] == rules
+
+
 def test_raw_http_tells_sessions_by_their_heads() -> None:
     def asked(name: str, record: Record, mark: str = "") -> str:
         head = f"POST /mcp HTTP/1.1\nHost: chats.example\nMcp-Session-Id: {name}\nContent-Type: application/json\n\n{json.dumps(record['message'])}\n\n"
@@ -494,6 +515,8 @@ def test_a_status_line_behind_a_loggers_words_is_a_response_where_its_headers_fo
     first, second = with_arrows([call(0, 1, "jobs.search", q="art"), call(2000, 2, "jobs.search", q="art")]).splitlines()
     (breach,) = audit_of(f"{first}\n{at(100)} INFO mcp HTTP/1.1 429 Too Many Requests\n{head}{second}\n").breaches
     assert (breach.rule, breach.line, breach.verdict and breach.verdict.line, breach.between_ms) == ("AU102", 6, 2, 1900)
+    (breach,) = audit_of(f"{first}\nINFO:mcp: HTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n\nDEBUG:mcp:{second}\n").breaches
+    assert (breach.rule, breach.line) == ("AU105", 5)  # a logger's name with a colon is no header
     for words in ('INFO HTTP Request: POST https://x.example/mcp "HTTP/1.1 429 Too Many Requests"', "INFO the server said HTTP/1.1 429 Too Many Requests"):
         assert audit_of(f"{first}\n{at(100)} {words}\n{second}\n").breaches == []
 

@@ -152,7 +152,7 @@ def test_audit_and_its_workers_hold_clients_to_it(run: Run, project: Path) -> No
         (finding,) = json.loads(done.stdout)["findings"]
         assert (finding["rule"], finding["contract"], finding["line"]) == ("AU102", "parcels", 3)
         assert finding["instead"] == "wait 30 s, then make the same call again"
-    assert "Parcels" in finding["source"] or "parcels" in finding["source"]
+        assert finding["source"] == "parcels: the page of its documentation that describes errors"
     shown = run("contracts", "show", "parcels", cwd=project).stdout.decode()
     assert "AU102  after BUSY the call is made again when the seconds of retry_after are over" in shown
 

@@ -82,7 +82,6 @@ class Audit:
         self.troubles: list[tuple[str, str]] = []
         self.skipped: list[tuple[str, str]] = []
         self.files: list[str] = []
-        self._read_files: set[int] = set()
         self.bytes = self.lines = 0
         self._labels = 0
         self._begin()
@@ -96,8 +95,7 @@ class Audit:
         self._begin()
 
     def read(self) -> None:
-        """Count the input as one that was read, at least in part."""
-        self._read_files.add(len(self.files))
+        """An input in which there was nothing to read needs no note."""
 
     def skip(self, reason: str) -> None:
         """Note why the input, or the rest of it, could not be read."""
@@ -112,17 +110,10 @@ class Audit:
         """Rules that need what a log does not say, with what that is: how often they could not be applied."""
         return self._conduct.unapplied
 
-    @property
-    def read_files(self) -> int:
-        """How many inputs were read, at least in part."""
-        return len(self._read_files)
-
     def add(self, part: Part) -> None:
         """Take the next part of the input."""
         if part.failure:
             self.skip(part.failure)
-        else:
-            self.read()
         before = self._line
         for message in part.messages:
             self._take(message._replace(spot=message.spot._replace(line=message.spot.line + before)))

@@ -108,6 +108,12 @@ def line_of(line: str) -> _Line | None:
     return None
 
 
+def named(line: str) -> str:
+    """What the service or the pod is called that a line begins with; empty where it names none."""
+    match = _PREFIXES["compose"].match(line) or _PREFIXES["kubectl"].match(line)
+    return match[1].strip() if match else ""
+
+
 def _record(line: str) -> _Line | None:
     """A record of Docker's json-file or of the journal's JSON export."""
     try:

@@ -85,12 +85,12 @@ def choose(
     contracts: Contracts,
     project: Project,
     rules: Sequence[Mapping[str, Any]],
-    others: Sequence[str],
+    others: Callable[[], Sequence[str]],
     given: tuple[Sequence[str] | None, Sequence[str] | None, Level | None, str | None],
 ) -> Chosen:
     """What counts: what the options say (select, ignore, fail-on, contract) or, where they say nothing, what the project says.
 
-    ``others`` are the rules of other commands, which a project may name too. Raises Failure for what there is not.
+    ``others`` tells the rules of other commands, which a project may name too. Raises Failure for what there is not.
     """
     select, ignore, fail_on, contract = given
     known = {rule["id"]: rule for rule in rules}
@@ -103,13 +103,15 @@ def choose(
     )
 
 
-def _rules(select: Sequence[str] | None, ignore: Sequence[str] | None, project: Project, known: Sequence[str], others: Sequence[str]) -> frozenset[str]:
+def _rules(
+    select: Sequence[str] | None, ignore: Sequence[str] | None, project: Project, known: Sequence[str], others: Callable[[], Sequence[str]]
+) -> frozenset[str]:
     from errtriage.rules import selected
     from errtriage.settings import listed
 
     if select is None and ignore is None:
         try:
-            return selected(project.select, project.ignore, known, others)
+            return selected(project.select, project.ignore, known, others() if project.select or project.ignore else ())
         except Failure as failure:
             raise Failure(f"In {project.file}: {failure}") from None
     for option, given in (("--select", select), ("--ignore", ignore)):

@@ -47,7 +47,7 @@ def split(text: str) -> Iterator[Part]:
     for match, end in zip(responses, starts[1:], strict=True):
         http, head, body, rest = _response(match, text[match.end() : end])
         request = next(reversed(list(_REQUEST_LINE.finditer(before))), None)
-        method, asked = (request["method"], _asked(request, before)) if request else (None, {})
+        method, asked = (request["method"], _asked(request, before, len(before))) if request else (None, {})
         yield Part(match.start(), body, http._replace(method=method), match.end() + head, asked)
         yield from _requests(end - len(rest), rest)
         before = text[match.end() : end]
@@ -59,16 +59,16 @@ def _requests(offset: int, text: str) -> Iterator[Part]:
     starts = [*(match.start() for match in found), len(text)]
     yield Part(offset, text[: starts[0]])
     for match, end in zip(found, starts[1:], strict=True):
-        yield Part(offset + match.start(), text[match.start() : end], asked=_asked(match, text[:end]))
+        yield Part(offset + match.start(), text[match.start() : end], asked=_asked(match, text, end))
 
 
-def _asked(match: re.Match[str], text: str) -> dict[str, str]:
-    """What the head of a request says."""
-    blank = _BLANK_LINE.search(text, match.end())
-    lines = text[match.end() : blank.start() if blank else None].splitlines()
+def _asked(match: re.Match[str], text: str, end: int) -> dict[str, str]:
+    """What a request says that reaches to ``end``: its headers, and its body."""
+    blank = _BLANK_LINE.search(text, match.end(), end)
+    lines = text[match.end() : blank.start() if blank else end].splitlines()
     pairs = [(name.lstrip("> ").strip(), value.strip()) for name, colon, value in (line.partition(":") for line in lines) if colon]
     headers = dict(by_name(pairs))
-    body = text[blank.end() :] if blank else ""
+    body = text[blank.end() : end] if blank else ""
     return {**headers, "server": headers.get("host", "") + re.split(r"[?#]", match["target"], maxsplit=1)[0], ASKED: body}
 
 

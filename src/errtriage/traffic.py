@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from errtriage import inputs, jsontext, payloads, places
+from errtriage import carriers, inputs, jsontext, payloads, places
 from errtriage.boundaries import Lines
 from errtriage.contracts import Contracts
 from errtriage.judge import Judge, Settings
@@ -42,6 +42,8 @@ _MOST_PAIRS, _LONGEST_VALUE, _KEPT = 24, 300, 1000
 _SAID = re.compile(r"(?<![\w.])([A-Za-z][\w-]{2,30})(?:=|:(?=\S)|[\"']\s?[:=]\s?)[\"']?([^\s\"',;\])}|]{1,200})")
 #: How a host names the server in its log of all messages.
 _HOST = re.compile(r"\[([^\[\]]{1,100})\](?: \[[a-z]+\])? Message from (?:client|server)")
+#: Words before a bar that name no service: levels, and who speaks, which differs between a call and its answer.
+_NO_SERVICE = re.compile(r"trace|debug|info|notice|warn(?:ing)?|error|critical|fatal|client|server|request|response|in|out|sent|received", re.IGNORECASE)
 #: Values of a header that has a name like a connection's.
 _NO_NAMES = frozenset(("keep-alive", "close", "upgrade"))
 #: What stands in an argument that is not all of what was sent.
@@ -49,7 +51,8 @@ _MASKED = re.compile(r"\ufffd|\*{3}|\bx{4,}\b|redacted|masked|truncated|omitted|
 _LONG_DIGITS = re.compile(rb"\d{19}")
 #: A status line behind what a logger puts before it; a client that quotes one in its own words puts it in quotes.
 _STATUS = re.compile(rb"(?P<words>[^<*>\n][^\n]{0,300}?[\s\]|:])(?P<line>HTTP/\d(?:\.\d)?[ \t]+[1-5]\d\d(?:[ \t][^\r\n\"]*)?)\r?\Z")
-_HEAD = re.compile(rb"\n(?:[A-Za-z][A-Za-z0-9-]{0,100}:[^\n]*|\r?(?=\n|\Z))")
+#: The headers behind such a line and the blank line that ends them, or one of these; a message on a line is no header.
+_HEAD = re.compile(rb"(?=\n\r?(?:\n|\Z)|\n[A-Za-z-]{1,100}:)(?:\n[A-Za-z][A-Za-z0-9-]{0,100}:[^\n{]*(?=\n|\Z))*+(?:\n\r?(?=\n|\Z))?")
 #: Lines that curl shows of a request's or a response's head.
 _MARKED = frozenset(b"><*")
 #: How hosts put the server's name before a tool's.
@@ -114,7 +117,7 @@ class Names:
             for member in record.values():
                 if type(member) is dict and "jsonrpc" not in member and "method" not in member:
                     self._read(member, found)
-        if context.stream:
+        if context.stream and not _NO_SERVICE.fullmatch(context.stream):
             found[3] = context.stream
         if found[0] is None and (known := _credentials(context)) != MASKED:
             found[4] = known
@@ -130,6 +133,8 @@ class Names:
         found: list[str | None] = [None] * len(Origin._fields)
         if host := _HOST.search(prefix):
             found[2] = host[1]
+        if (service := carriers.named(prefix)) and not _NO_SERVICE.fullmatch(service):
+            found[3] = service
         for match in _SAID.finditer(prefix):
             kind = self._sessions.get(simple(match[1]))
             if kind is not None:
@@ -212,9 +217,8 @@ class Reader:
             if alone and (read := line_value(bytes(data[start:end]))) and self._plainly(line, read, calls, failing=failing):
                 continue
             if alone and (response := _STATUS.match(bytes(data[start:end]))) and (head := _HEAD.match(data, end)):
-                while head := _HEAD.match(data, done := head.end()):
-                    pass
-                self._take_response(line, response, bytes(data[end:done]), calls)
+                done = head.end()
+                self._take_response(line, response, head[0], calls)
                 continue
             text, replaced = inputs.decode(bytes(data[start:end]))
             self._elided = "more item" in text  # as Node prints a long array: which items, nobody can tell
@@ -283,7 +287,10 @@ class Reader:
             return messages
         place, line = self._capture, self._capture.line
         spans = places.locate(text, [(place, places.Wanted(place.root, pointer_parts(pointer))) for pointer in pointers])
-        lines = {pointer: line + text.count("\n", place.start, span.start) for pointer, span in zip(pointers, spans, strict=True) if span is not None}
+        lines, counted = {}, place.start
+        for start, pointer in sorted((span.start, pointer) for pointer, span in zip(pointers, spans, strict=True) if span is not None):
+            line += text.count("\n", counted, start)
+            lines[pointer], counted = line, start
         return [message._replace(spot=message.spot._replace(line=lines.get(message.spot.pointer, message.spot.line))) for message in messages]
 
     def _hear(self, kind: str, value: Mapping[str, Any], context: Context) -> None:

@@ -66,8 +66,8 @@ def audit(
     project = project_here()
     packs = packs_in_use(pack, contract or project.contract)
     contracts = with_packs(packs)
-    others = [rule["id"] for rule in catalogue(contracts)]
-    chosen = choose(contracts, project, conduct_catalogue(contracts), others, (select, ignore, fail_on, contract))
+    given = (select, ignore, fail_on, contract)
+    chosen = choose(contracts, project, conduct_catalogue(contracts), lambda: [rule["id"] for rule in catalogue(contracts)], given)
     settings = Settings(chosen.contract, redact, session is not None, packs)
     excused = read_baseline(baseline, write_baseline)
     listing = inputs_of(paths, baseline, write_baseline)

@@ -70,7 +70,7 @@ def lint(
     project = project_here()
     packs = packs_in_use(pack, contract or project.contract)
     contracts = with_packs(packs)
-    chosen = choose(contracts, project, catalogue(contracts), conduct_rules(), (select, ignore, fail_on, contract))
+    chosen = choose(contracts, project, catalogue(contracts), conduct_rules, (select, ignore, fail_on, contract))
     settings = Settings(chosen.contract, frozenset(chosen.rules), redact, packs)
     if format is not Format.TEXT:
         settings = settings._replace(excerpts=0)
